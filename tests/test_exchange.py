@@ -105,7 +105,7 @@ def test_translate_tells_of_a_stream_that_breaks_off() -> None:
 
 
 def test_an_unknown_protocol_is_named() -> None:
-    with pytest.raises(DragomanError, match="no protocol 'smtp'; there are anthropic, "):
+    with pytest.raises(DragomanError, match=r"unknown protocol 'smtp'\. Use one of anthropic, "):
         Exchange("smtp", CHAT)
 
 

@@ -13,7 +13,7 @@ from support.sample_streams import SAMPLES, TOOLS
 
 from dragoman import BadRequest, Exchange, Options, Target, protocol
 from dragoman.model.events import End, Stop
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common.collect import Answer
 from dragoman.protocols.openai_responses import PROTOCOL as OPENAI_RESPONSES
 from dragoman.store import Keep, Retention, Store, StoreError, open_store
@@ -384,7 +384,7 @@ def test_a_broken_store_does_not_break_the_answer() -> None:
         body = json.dumps({"model": "m", "input": "Hi"}).encode()
         continued = Continued(request=protocol(CLIENT).read_request(body, ""))
         store: Any = Broken()
-        final = OPENAI_RESPONSES.render(_over(), Minted(id="s1", created=1, model="m"))
+        final = OPENAI_RESPONSES.render(_over(), AnswerContext(id="s1", created=1, model="m"))
         notices = await record(store, continued, final, issuer="up")
         assert [notice.rule for notice in notices] == ["response-not-stored"]
 

@@ -15,14 +15,14 @@ from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.conform import laws, neutral
 from dragoman.model.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.model.messages import ToolCall
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 steady = fuzzing.steady(60)
 ALL = list(PROTOCOLS)
 PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in CLIENTS]
 clients = st.sampled_from(list(CLIENTS))
-MINTED = Minted(id="u1", created=1, model="m")
+MINTED = AnswerContext(id="u1", created=1, model="m")
 
 
 def hear(upstream: str, client: str, body: bytes, **options: Any) -> Any:

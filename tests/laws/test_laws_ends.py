@@ -9,7 +9,7 @@ from support.sample_streams import CUSTOM_TOOL, ERRORS, SAMPLES, TOOLS
 
 from dragoman.conform import laws, neutral
 from dragoman.model.events import End, Failed, FailureKind, Start, Stop
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common import failures
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
@@ -29,7 +29,7 @@ NOTHING = [
     b"{}",
     b"null",
 ]
-MINTED = Minted(id="u1", created=1, model="m")
+MINTED = AnswerContext(id="u1", created=1, model="m")
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)

@@ -15,7 +15,7 @@ from support.wires import CHAT
 
 from dragoman.model.events import BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.model.messages import Seal, Tool, ToolCall
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common import call_ids, sealed_reasoning
 from dragoman.protocols.common.call_ids import ANY, MISTRAL, WORDS, IdRule
 from dragoman.protocols.common.tool_names import ToolNames
@@ -24,7 +24,7 @@ from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 steady = fuzzing.steady(200)
 ALL = list(PROTOCOLS)
 PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL if a != b]
-MINTED = Minted(id="u", created=1, model="m")
+MINTED = AnswerContext(id="u", created=1, model="m")
 SEALED = Spoken((Said("thinking", ("hm",), SEAL), Said("text", ("yes",))), Usage(input=1, output=1), Stop.END)
 
 seen = st.sampled_from(["functions.Bash:0", "call_1", "dgm-x", "dgmh-x", "toolu_bdrk_01", "x:183", "a" * 70])
@@ -79,7 +79,7 @@ def test_9_through_a_whole_exchange(client: str, found: list[str]) -> None:
         events += [BlockStart(number, part), BlockEnd(number)]
     body = (
         PROTOCOLS["gemini"]
-        .stream_encoder(Minted(id="u", created=1, model="m"))
+        .stream_encoder(AnswerContext(id="u", created=1, model="m"))
         .encode([*events, End(Stop.TOOL)])
     )
     keyed = iter(range(100))

@@ -289,9 +289,9 @@ def test_no_upstream_speaks_it() -> None:
     assert CURSOR in CLIENTS
     assert client_protocol(CURSOR) is CLIENTS[CURSOR]
     for attempt in (lambda: protocol(CURSOR), lambda: Exchange(CURSOR, CHAT)):
-        with pytest.raises(DragomanError, match="'cursor' is a reply protocol: no upstream speaks it"):
+        with pytest.raises(DragomanError, match="no upstream speaks 'cursor': it is a reply protocol"):
             attempt()
-    with pytest.raises(DragomanError, match=r"there are anthropic, .*, cursor"):
+    with pytest.raises(DragomanError, match=r"Use one of anthropic, .*, cursor"):
         client_protocol("nobody")
 
 

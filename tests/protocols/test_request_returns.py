@@ -15,7 +15,7 @@ from support.scenarios import TOOLS
 from dragoman.model.events import BlockEnd, BlockStart, End, Start, Stop
 from dragoman.model.messages import Message, Request, Text, Tool, ToolCall, ToolResult
 from dragoman.protocols.anthropic.request import write as anthropic_write
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common import call_ids
 from dragoman.protocols.common.collect import collect
 from dragoman.protocols.common.tool_names import ToolNames
@@ -213,7 +213,7 @@ PATCHER = Tool(name="apply_patch", kind="custom", description="Edits", namespace
 def called_by_model(upstream: str, names: ToolNames, call: ToolCall) -> bytes:
     """What an upstream of this protocol says when its model calls a tool."""
     events = [Start("r1", "m"), BlockStart(0, call), BlockEnd(0), End(Stop.TOOL)]
-    return protocol(upstream).render(collect(events), Minted(id="u1", created=1, model="m"))
+    return protocol(upstream).render(collect(events), AnswerContext(id="u1", created=1, model="m"))
 
 
 @both

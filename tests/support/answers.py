@@ -25,14 +25,14 @@ from dragoman.model.events import (
     UsageSeen,
 )
 from dragoman.model.messages import Refusal, Seal, Text, Thinking, ToolCall
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common.collect import collect
 from dragoman.protocols.registry import PROTOCOLS
 
 from .scenarios import TOOLS
 from .wires import CHAT
 
-MINTED = Minted(id="u1", created=1_700_000_000, model="made-up")
+MINTED = AnswerContext(id="u1", created=1_700_000_000, model="made-up")
 TOOL = "store"
 SEAL = "c2VhbGVk"
 

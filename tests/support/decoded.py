@@ -5,14 +5,14 @@ from typing import Any
 
 from dragoman.conform import sse
 from dragoman.model.events import Event
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common.collect import Answer, collect
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.wire.reader import FrameReader
 
 from .wires import ANTHROPIC, RESPONSES
 
-MINTED = Minted(id="e1", created=5, model="asked-for")
+MINTED = AnswerContext(id="e1", created=5, model="asked-for")
 
 
 def frames(protocol: str, *values: Any) -> bytes:

@@ -50,7 +50,7 @@ def test_halves_in_any_split_join_without_loss(data: Any, text: str) -> None:
     pieces = [
         units[2 * a : 2 * b].decode("utf-16-le", "surrogatepass") for a, b in itertools.pairwise(bounds)
     ]
-    joiner = surrogates.Joiner()
+    joiner = surrogates.PairJoiner()
     given_out = [joiner.feed(piece) for piece in pieces] + [joiner.close()]
     assert "".join(given_out) == text
     assert not any(surrogates.has_lone(piece) for piece in given_out)
@@ -66,7 +66,7 @@ def test_halves_in_any_split_join_without_loss(data: Any, text: str) -> None:
     ],
 )
 def test_a_half_that_stays_alone_is_replaced(pieces: list[str], expect: str) -> None:
-    joiner = surrogates.Joiner()
+    joiner = surrogates.PairJoiner()
     assert "".join([*map(joiner.feed, pieces), joiner.close()]) == expect
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from ..observe.metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
 from ..protocols.facts import Compaction
-from ..protocols.registry import answered
+from ..protocols.registry import served_protocols
 from ..transport.server import (
     ClientGone,
     Handler,
@@ -100,7 +100,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
 def _model_routes(state: State) -> list[Route]:
     """The endpoints of every protocol at which clients ask a model."""
     routes: list[Route] = []
-    for client in answered():
+    for client in served_protocols():
         at = client.endpoints
         routes += [Route("POST", path, _exchange_handler(state, client)) for path in at.paths(*at.answers)]
         routes += [Route("POST", path, _count_handler(state, client)) for path in at.paths(*at.counts)]
@@ -114,7 +114,7 @@ def _model_routes(state: State) -> list[Route]:
 
 
 def _websocket_routes(state: State, answer: Handler) -> list[Route]:
-    clients = [client for client in answered() if client.messages is not None]
+    clients = [client for client in served_protocols() if client.socket_format is not None]
     return [route for client in clients for route in sockets.routes(state, client, answer)]
 
 

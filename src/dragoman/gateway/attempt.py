@@ -309,7 +309,7 @@ class Attempt:
         except CredentialError as error:
             if error.fault == "client":
                 raise
-            raise UpstreamFailed(failures.from_exception(error), again=False) from None
+            raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
     def _upstream_call(self, url: str, outgoing: Outgoing, *, again: bool) -> UpstreamCall:
         upstream, params = self._choice.upstream, self._choice.params
@@ -339,7 +339,7 @@ class Attempt:
         if not 200 <= status < 300:
             failure = await call.read_error()
             self.track.record_upstream_bytes(call.error_body)
-            raise UpstreamFailed(failure, again=status >= 400)
+            raise UpstreamFailed(failure, retryable=status >= 400)
         self._received, self._final = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
             await self._feed(chunk)
@@ -357,7 +357,7 @@ class Attempt:
         self.track.record_upstream_bytes(chunk)
         self._received += len(chunk)
         if self._received > MAX_RECEIVED:
-            raise UpstreamFailed(_too_long(self._choice.upstream.name), again=False)
+            raise UpstreamFailed(_too_long(self._choice.upstream.name), retryable=False)
         data = exchange.feed(chunk)
         if self.first_event is None or exchange.failure is not None:
             self._check(self._call, exchange)

@@ -47,6 +47,6 @@ class ClientSettingsCache:
             arguments=arguments or ("whole" if client.whole else profile.arguments),
             freeform=freeform or client.freeform,
             keepalive=of_profile or client.keepalive,
-            early_keepalive=of_profile or client.patience,
+            early_keepalive=of_profile or client.early_keepalive,
             interval=self._config.server.keepalive if interval is None else interval,
         )

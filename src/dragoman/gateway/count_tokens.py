@@ -43,7 +43,7 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     except Refusal as refusal:
         return error_response(client, body_refused(refusal, state.config.server.max_body), id, headers)
     except DragomanError as error:
-        return error_response(client, failures.of_request(error), id, headers)
+        return error_response(client, failures.from_request_error(error), id, headers)
     if tokens is None:
         tokens = prompt_tokens(request)
         headers["x-dragoman-warnings"] = ESTIMATE

@@ -8,7 +8,7 @@ from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
-from ..protocols.registry import key_headers, spoken_at
+from ..protocols.registry import detect_protocol, key_headers
 from ..transport.server import (
     BodyTooLarge,
     BodyUnreadable,
@@ -21,7 +21,7 @@ from ..transport.server import (
 
 def client_of(request: HttpRequest) -> ClientProtocol:
     """The protocol of the client, by its path and the headers of its SDK."""
-    return spoken_at(request.path, request.headers)
+    return detect_protocol(request.path, request.headers)
 
 
 def error_response(
@@ -68,7 +68,7 @@ def body_refused(refusal: Refusal, limit: int) -> Failed:
         return Failed(FailureKind.TOO_LARGE, message, 413)
     if isinstance(refusal, BodyUnreadable):
         message = "the body does not match its Content-Encoding or Transfer-Encoding header, or was cut off"
-        return failures.of_request(BadRequest(message))
+        return failures.from_request_error(BadRequest(message))
     return Failed(failures.by_status(refusal.status), str(refusal), refusal.status)
 
 

@@ -16,7 +16,7 @@ from ..model.events import Failed, FailureKind
 from ..model.messages import Request
 from ..observe.metrics import TargetMetrics
 from ..observe.tracing import ExchangeTrace, traced
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import backoff
@@ -126,7 +126,7 @@ class ExchangeHandler:
             return body_refused(error, self._config.server.max_body)
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
-        return failures.of_request(error)
+        return failures.from_request_error(error)
 
     async def _serve(self) -> HttpAnswer:
         state, http, track = self._state, self._http, self.track
@@ -276,7 +276,7 @@ class ExchangeHandler:
     def _retry_delay(self, choice: Choice, failed: UpstreamFailed, tries: int) -> float | None:
         """Seconds to wait before the same target is tried again. None: do not retry it."""
         failure = failed.failure
-        if not self._update_health(choice, failure) or not failed.again:
+        if not self._update_health(choice, failure) or not failed.retryable:
             return None
         if failure.kind not in _TRANSIENT or tries > self._config.server.retries:
             return None
@@ -294,5 +294,5 @@ class ExchangeHandler:
             self.track.record_client_bytes(response.body)
             return response
         self.reply.begin()
-        minted = Minted(id=self.id, created=int(self._state.clock()), model=self.track.model)
-        return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))
+        context = AnswerContext(id=self.id, created=int(self._state.clock()), model=self.track.model)
+        return await self.reply.end(self.client.stream_encoder(context).encode([failure]))

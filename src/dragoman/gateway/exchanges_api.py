@@ -48,7 +48,7 @@ def _with_errors(state: State, handler: _ApiHandler) -> Handler:
         try:
             return await handler(state, request)
         except DragomanError as error:
-            return error_response(client_of(request), failures.of_request(error), "")
+            return error_response(client_of(request), failures.from_request_error(error), "")
 
     return handle
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ..config.types import UpstreamConfig
 from ..protocols.common.fields import is_array, is_object
-from ..protocols.facts import Listing as Form
+from ..protocols.facts import ModelListFormat as Form
 from ..protocols.registry import PROTOCOLS, protocol
 
 MAX_LIST_SIZE = 8 * 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..protocols.common import failures
-from ..protocols.registry import answered
+from ..protocols.registry import served_protocols
 from ..routing.router import NoRoute
 from ..transport.server import Handler, HttpRequest, HttpResponse, Route, json_response
 from .errors import client_of, error_response
@@ -17,7 +17,7 @@ def routes(state: State) -> list[Route]:
     async def one(request: HttpRequest) -> HttpResponse:
         return _one(state, request)
 
-    roots = dict.fromkeys(root for client in answered() for root in client.endpoints.roots)
+    roots = dict.fromkeys(root for client in served_protocols() for root in client.endpoints.roots)
     handlers: dict[str, Handler] = {"/models": every, "/models/{model:.+}": one}
     return [Route("GET", root + path, handler) for root in roots for path, handler in handlers.items()]
 
@@ -35,5 +35,5 @@ def _one(state: State, request: HttpRequest) -> HttpResponse:
     try:
         state.choices(name)
     except NoRoute as error:
-        return error_response(client, failures.of_request(error), "")
+        return error_response(client, failures.from_request_error(error), "")
     return json_response(client.listing.entry(name, name))

@@ -7,7 +7,7 @@ empty response in `previous_response_id` and sends only the user's input.
 from __future__ import annotations
 
 from ..model.events import End, Start, Stop, Usage, UsageSeen
-from ..protocols.base import Minted
+from ..protocols.base import AnswerContext
 from ..store import responses as responses_state
 from ..transport.server import Stream
 from .incoming_request import IncomingRequest
@@ -25,8 +25,8 @@ async def prewarm(state: State, incoming: IncomingRequest, reply: StreamReply) -
     continued = await responses_state.expand(
         state.store, request, incoming.previous, issuer=issuer, scope=scope, memory=memory
     )
-    minted = Minted(id=incoming.id, created=int(state.clock()), model=request.model)
-    encoder = incoming.client.stream_encoder(minted)
+    context = AnswerContext(id=incoming.id, created=int(state.clock()), model=request.model)
+    encoder = incoming.client.stream_encoder(context)
     answer = encoder.encode([Start(), UsageSeen(_NO_USAGE), End(Stop.END)])
     incoming.track.notices = await responses_state.record(
         state.store, continued, answer, issuer=issuer, scope=scope, memory=memory

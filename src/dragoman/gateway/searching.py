@@ -176,7 +176,9 @@ class Searching:
         self._refused += 1
         if self._refused > _MOST_REFUSED:
             message = f"the model goes on to search after {self._refused} searches that were not run"
-            raise UpstreamFailed(Failed(FailureKind.UPSTREAM, message, 502, "endless_search"), again=False)
+            raise UpstreamFailed(
+                Failed(FailureKind.UPSTREAM, message, 502, "endless_search"), retryable=False
+            )
         return code
 
     async def _one(self, call: SearchCall, refusal: str | None) -> Search:

@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
-from ..protocols.facts import Heard, Messages
+from ..protocols.facts import SocketFormat, SocketMessage
 from ..store.memory import Memory
 from ..transport.server import (
     ClientGone,
@@ -51,7 +51,7 @@ class SocketRequest(HttpRequest):
 
     __slots__ = ("generate", "memory")
 
-    def __init__(self, opened: HttpRequest, message: Heard, sink: EventSink, memory: Memory) -> None:
+    def __init__(self, opened: HttpRequest, message: SocketMessage, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
             return message.body
 
@@ -80,7 +80,7 @@ class EventSink:
 
     __slots__ = ("_frames", "_lane", "_messages", "_socket", "broken")
 
-    def __init__(self, socket: WebSocket, messages: Messages, lane: str | None) -> None:
+    def __init__(self, socket: WebSocket, messages: SocketFormat, lane: str | None) -> None:
         self._socket = socket
         self._messages = messages
         self._lane = lane
@@ -118,15 +118,15 @@ class SocketConnection:
     def __init__(
         self, state: State, client: ClientProtocol, answer: Handler, opened: HttpRequest, socket: WebSocket
     ) -> None:
-        assert client.messages is not None
+        assert client.socket_format is not None
         self._state = state
         self._client = client
-        self._messages = client.messages
+        self._messages = client.socket_format
         self._answer = answer
         self._opened = opened
         self._socket = socket
         self._memory = state.memories.open()
-        self._lanes: dict[str | None, deque[Heard]] = {}
+        self._lanes: dict[str | None, deque[SocketMessage]] = {}
         """The active lanes, and the requests that wait on each."""
         self._waiting = 0
         self._waiting_bytes = 0
@@ -159,7 +159,7 @@ class SocketConnection:
                 if isinstance(data, bytes):
                     await self._refuse(Failed(FailureKind.INVALID_REQUEST, _BINARY, 400))
                     continue
-                message = self._messages.hear(data.encode())
+                message = self._messages.read_message(data.encode())
                 if message.reply:
                     await self._send(message.reply)
                 elif refused := self._refusal(message):
@@ -167,7 +167,7 @@ class SocketConnection:
                 else:
                     self._enqueue(message)
 
-    def _refusal(self, message: Heard) -> Failed | None:
+    def _refusal(self, message: SocketMessage) -> Failed | None:
         """The failure for a request that cannot wait for its turn, else None."""
         if self._stopping.is_set():
             return _going_away()
@@ -179,7 +179,7 @@ class SocketConnection:
             return _too_many(f"lanes are in use ({MAX_LANES}); wait for an answer, or connect once more")
         return None
 
-    def _enqueue(self, message: Heard) -> None:
+    def _enqueue(self, message: SocketMessage) -> None:
         lane = self._lanes.get(message.lane)
         if lane is None:
             lane = self._lanes[message.lane] = deque()
@@ -190,7 +190,7 @@ class SocketConnection:
         self._waiting += 1
         self._waiting_bytes += len(message.body)
 
-    async def _answer_lane(self, name: str | None, lane: deque[Heard]) -> None:
+    async def _answer_lane(self, name: str | None, lane: deque[SocketMessage]) -> None:
         """Answer the requests of one lane until none waits."""
         try:
             while lane:
@@ -209,7 +209,7 @@ class SocketConnection:
         finally:
             del self._lanes[name]
 
-    async def _serve(self, message: Heard) -> None:
+    async def _serve(self, message: SocketMessage) -> None:
         """Answer one request with the handler of posted requests."""
         sink = EventSink(self._socket, self._messages, message.lane)
         request = SocketRequest(self._opened, message, sink, self._memory)

@@ -219,7 +219,7 @@ class UpstreamCall:
             case _:
                 message = f"the connection to {name} broke: {type(error).__name__}"
                 kind, code = FailureKind.UPSTREAM, "connection"
-        return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), again=again)
+        return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), retryable=again)
 
 
 async def _error_body(response: Response) -> bytes:

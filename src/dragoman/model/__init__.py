@@ -1,4 +1,4 @@
-"""The vocabulary: errors, events, messages (the neutral request) and the order of events.
+"""The vocabulary: errors, events (the neutral answer), messages (the neutral request), the order of events.
 
-It imports nothing else of ours.
+This package imports no other package of Dragoman.
 """

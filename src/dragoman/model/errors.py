@@ -1,9 +1,9 @@
-"""What can go wrong, and whose fault it is.
+"""The exceptions of Dragoman. Each one says whose fault it is and which HTTP status the gateway answers.
 
-Three families: the client sent something unusable (`BadRequest`), the upstream did (`UpstreamError`),
-or Dragoman itself broke a law (`OrderError` when it was our own encoder's doing). Each carries the HTTP
-status a gateway would answer with. Errors that happen *inside* a response are not exceptions but the
-event `dragoman.events.Failed`; `as_failure` turns one into the other.
+There are three families: the client sent an invalid request (`BadRequest`), the upstream sent an invalid
+answer (`UpstreamError`), or Dragoman broke one of its own laws (`OrderError` with the fault `dragoman`). An
+error *inside* an answer is not an exception but the event `events.Failed`. `protocols/common/failures.py`,
+`from_exception`, turns an exception into that event.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Fault = Literal["client", "upstream", "dragoman"]
 
 
 class DragomanError(Exception):
-    """Any error Dragoman raises on purpose."""
+    """The base class of all errors that Dragoman raises on purpose."""
 
     status = 500
     fault: Fault = "dragoman"
@@ -25,9 +25,9 @@ class DragomanError(Exception):
 
 
 class BadRequest(DragomanError):
-    """The client's request cannot be understood or cannot be carried to the target.
+    """The client's request is invalid, or it cannot be translated for the target.
 
-    `path` names the offending field the way the client wrote it: `messages[2].content[0].type`.
+    `path` names the field as the client wrote it: `messages[2].content[0].type`.
     """
 
     status = 400
@@ -46,11 +46,11 @@ class UpstreamError(DragomanError):
 
 
 class FrameTooLarge(UpstreamError):
-    """One frame of the upstream's stream grew over the bound."""
+    """A frame of the upstream's stream is larger than the limit."""
 
 
 class OrderError(DragomanError):
-    """An event came where the order table does not allow it."""
+    """An event came at a point where the tables in `order.py` do not allow it."""
 
     def __init__(self, message: str, fault: Fault) -> None:
         super().__init__(message)

@@ -1,11 +1,12 @@
-"""The neutral response: what a model's answer is made of, whatever wire it came over.
+"""The neutral answer: the events that a model's answer consists of, in any protocol.
 
-An answer is a `Start`, then blocks, then one `End` or one `Failed`. A block opens with `BlockStart`
-carrying an empty part (`Text`, `Thinking`, `ToolCall`, …), grows by deltas, and closes with `BlockEnd`.
-Blocks may be open at the same time: OpenAI Chat interleaves parallel calls. `order.py` says what may
-follow what. Block numbers are ours: unique within an answer, in order of first appearance.
+An answer is a `Start`, then blocks, then one `End` or one `Failed`. A block opens with a `BlockStart` that
+holds an empty part (`Text`, `Thinking`, `ToolCall`, …), grows by deltas, and closes with a `BlockEnd`.
+Several blocks may be open at the same time, because OpenAI Chat interleaves parallel calls. `order.py`
+defines which event may follow which. Dragoman assigns the block numbers: unique within an answer, in order of
+first appearance.
 
-Events are frozen and small because one is made for every token of every stream.
+Events are frozen and small, because every token of every stream becomes one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .messages import Citation, Part, Seal
 
 
 class Stop(StrEnum):
-    """Why the model stopped, in our words (protocols.md table 2.1)."""
+    """The neutral stop reasons (protocols.md, table 2.1)."""
 
     END = "end"
     TOOL = "tool"
@@ -32,7 +33,7 @@ class Stop(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """Error classes that every protocol can name; the status table is in `protocols/failures.py`."""
+    """The neutral error kinds. `protocols/common/failures.py` maps them to HTTP statuses."""
 
     INVALID_REQUEST = "invalid_request"
     AUTHENTICATION = "authentication"
@@ -49,28 +50,29 @@ class FailureKind(StrEnum):
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Token counts; `None` is "not said". All input is `input + cache_read + cache_write`."""
+    """Token counts. `None` means "unknown". The whole prompt is `input + cache_read + cache_write`."""
 
     input: int | None = None
-    """Prompt tokens that were neither read from nor written to a cache."""
+    """Prompt tokens that were neither read from the cache nor written to it."""
     cache_read: int | None = None
     cache_write: int | None = None
     output: int | None = None
     """All output tokens, reasoning included."""
     reasoning: int | None = None
     tool_prompt: int | None = None
-    """Gemini counts the prompt tokens of its server tools apart."""
+    """Prompt tokens of server tools. Gemini counts them separately (`toolUsePromptTokenCount`)."""
 
     def updated(self, newer: Usage) -> Usage:
-        """Counts are cumulative on every wire: what is said later replaces what was said before.
+        """Apply `newer` counts. Counts are cumulative in every protocol, so later ones replace earlier ones.
 
-        Output only grows: a client that was told a count is not told a smaller one.
+        Input may shrink: Anthropic sends smaller counts after compaction (protocols.md 4.7, 100). Output only
+        grows (law 24), because the client may already have the larger count.
         """
         counts = msgspec.structs.astuple(newer)
         if self is NO_USAGE:
             for count in counts:
                 if count and count < 0:
-                    break  # a count below zero says nothing
+                    break  # servers send -1 for "unknown"
             else:
                 return newer
         pairs = zip(self.counts(), counts, strict=True)
@@ -80,7 +82,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
         return updated
 
     def plus(self, other: Usage) -> Usage:
-        """The counts of two answers together."""
+        """The sum of the counts of two answers."""
         return Usage(*(_added(a, b) for a, b in zip(self.counts(), other.counts(), strict=True)))
 
     def counts(self) -> tuple[int | None, ...]:
@@ -104,17 +106,17 @@ NO_USAGE = Usage()
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):
-    """The answer began. An empty id or model means the upstream gave none."""
+    """The answer began. An empty `id` or `model` means that the upstream sent none."""
 
     id: str = ""
     model: str = ""
     created: int | None = None
     extras: dict[str, Any] | None = None
-    """Unknown top-level fields, given back to the same protocol only."""
+    """Unknown top-level fields. Only a client of the same protocol gets them."""
 
 
 class BlockStart(msgspec.Struct, frozen=True, gc=False):
-    """A block opened. `part` has what is known at once: a call's id and name, a whole image, …"""
+    """A block opened. `part` holds what is known at its start: the id and name of a call, a whole image, …"""
 
     block: int
     part: Part
@@ -128,45 +130,45 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class ArgumentsDelta(msgspec.Struct, frozen=True, gc=False):
-    """A call's arguments grew: a piece of JSON (or of a freeform tool's text), never assumed to parse."""
+    """The arguments of a call grew by a fragment of JSON, or of a freeform tool's text. It need not parse."""
 
     block: int
     text: str
 
 
 class CitationAdded(msgspec.Struct, frozen=True, gc=False):
-    """A source was named for a text block."""
+    """A text block got a citation."""
 
     block: int
     citation: Citation
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):
-    """Opaque reasoning for a block became known (a signature, encrypted content). Set, not appended."""
+    """A block got its seal: opaque reasoning such as a signature. A later seal replaces an earlier one."""
 
     block: int
     seal: Seal
 
 
 class BlockEnd(msgspec.Struct, frozen=True, gc=False):
-    """A block closed. `complete` is False for a call that was cut off: it must not be run."""
+    """A block closed. `complete` is False for a call that was cut off: the client must not run it."""
 
     block: int
     complete: bool = True
 
 
 class UsageSeen(msgspec.Struct, frozen=True, gc=False):
-    """Counts became known, or better known."""
+    """The upstream sent token counts."""
 
     usage: Usage
 
 
 class Ping(msgspec.Struct, frozen=True, gc=False):
-    """The upstream is alive and has nothing to say."""
+    """A keepalive of the upstream."""
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
-    """A frame of `protocol` that means nothing to us; given back verbatim to the same protocol."""
+    """A frame without neutral meaning. Only a client that speaks `protocol` too gets it, unchanged."""
 
     protocol: str
     event: str
@@ -174,24 +176,24 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 class End(msgspec.Struct, frozen=True, gc=False):
-    """The answer is over and whole."""
+    """The answer ended normally."""
 
     stop: Stop
     sequence: str | None = None
     """The stop sequence that matched."""
     detail: str | None = None
-    """The upstream's own word where it says more than ours: `RECITATION`, a refusal's explanation."""
+    """More detail than `stop`, as the upstream wrote it: `RECITATION`, or the explanation of a refusal."""
     extras: dict[str, Any] | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """The answer broke off. Nothing follows."""
+    """The answer failed. No event follows."""
 
     kind: FailureKind
     message: str
     status: int = 502
     code: str | None = None
-    """The upstream's own error code or type, for people."""
+    """The upstream's own error code or type."""
     retry_after: float | None = None
     param: str | None = None
     """The field of the upstream's request that it complains of."""
@@ -212,4 +214,4 @@ Event = (
     | Failed
 )
 DELTAS = (TextDelta, ArgumentsDelta)
-"""What makes a block grow."""
+"""The events that add text to a block."""

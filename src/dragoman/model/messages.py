@@ -1,10 +1,10 @@
-"""The neutral request: a conversation, its tools and its settings, whatever wire it came over.
+"""The neutral request: a conversation, its tools and its settings, in any protocol.
 
-Messages keep the granularity of the wire they came from (one Chat message, one Responses item): merging
-is done only when writing, so nothing is lost by reading. Whatever a protocol says that has no neutral
-meaning stays in `raw` (the thing exactly as it came) or `extras` (unknown fields) and goes back to the
-same protocol only. All of it is frozen: to change something, build a new one without `raw`. Frozen values
-hold no reference cycles, so the garbage collector need not track them (`gc=False`).
+A neutral message corresponds to one message of the client's protocol (one Chat message, one Responses item).
+Only the writers merge messages, so reading loses nothing (law 35). Content without neutral meaning stays in
+`raw` (the value as the client sent it) or `extras` (unknown fields). Only an upstream of the same protocol
+gets it. All values are frozen. To change one, build a new one without `raw`. Frozen values hold no reference
+cycles, so the garbage collector need not track them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ _decode_schema = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Raw(msgspec.Struct, frozen=True, gc=False):
-    """Something exactly as it stood on the wire of `protocol`."""
+    """A JSON value as the client or upstream sent it, in the protocol `protocol`."""
 
     protocol: str
     held: Any = msgspec.field(name="value")
-    """The value, or the list in which it stands."""
+    """The value, or the list that contains it."""
     wrapped: bool = False
-    """A message that holds ids or reasoning which Dragoman wrapped for the client, or other members that
-    no upstream may get: the writer has to look into it. A Responses request says it of all its items."""
+    """The value holds ids or reasoning that Dragoman wrapped for the client, or other members that no
+    upstream may get. The writer has to decode and restore it. In a Responses request it applies to all
+    items."""
     at: int | None = None
-    """The place of the value in a list that is held. Most requests are written for another protocol, where
-    nobody asks for a message as it came, so the list is cut into its items only when somebody does."""
+    """The index of the value in `held`. The list is split into its items only on first access: most requests
+    go to another protocol, and then no writer needs the original messages."""
 
     @property
     def value(self) -> Any:
-        """A JSON value. It may be `msgspec.Raw`, or an object with such members: JSON that is not decoded."""
+        """The JSON value. It, or some of its members, may be `msgspec.Raw`: JSON that is not decoded."""
         return self.held if self.at is None else self.held[self.at]
 
     @property
     def parsed(self) -> Any:
-        """The JSON value, decoded throughout."""
+        """The JSON value, fully decoded."""
         return msgspec.json.decode(msgspec.json.encode(self.value))
 
     def __eq__(self, other: object) -> bool:
@@ -50,28 +51,28 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
 
 
 class Seal(msgspec.Struct, frozen=True, gc=False):
-    """Opaque reasoning: goes back to its issuer unchanged, and to nobody else.
+    """Opaque reasoning: a signature or encrypted content. Only its issuer gets it back, unchanged (law 32).
 
-    `protocol` is the wire it belongs to; `issuer` is the upstream that made it, where that is known.
+    `protocol` is the protocol that it belongs to. `issuer` is the upstream that created it, if known.
     """
 
     protocol: str
     data: str
     id: str | None = None
-    """OpenAI Responses names its reasoning items (`rs_…`)."""
+    """The id of the reasoning item (`rs_…`). Only OpenAI Responses has one."""
     issuer: str = ""
     redacted: bool = False
-    """Anthropic `redacted_thinking`: the data is the whole block."""
+    """An Anthropic `redacted_thinking` block: it has data and no text."""
 
 
 class Cache(msgspec.Struct, frozen=True, gc=False):
-    """A prompt-cache breakpoint after the part that carries it."""
+    """A prompt-cache breakpoint after the part that holds it."""
 
     ttl: str | None = None
 
 
 class Citation(msgspec.Struct, frozen=True, gc=False):
-    """A source for a stretch of text. `raw` keeps kinds that are not plain web pages."""
+    """The source of a piece of text. `raw` keeps kinds other than web pages."""
 
     url: str = ""
     title: str = ""
@@ -82,7 +83,7 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
-    """Words."""
+    """Plain text, perhaps with citations."""
 
     text: str = ""
     cache: Cache | None = None
@@ -91,13 +92,13 @@ class Text(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
-    """The model's words of refusal, where the protocol sets them apart."""
+    """The text of a refusal, in a protocol that separates it from other text."""
 
     text: str = ""
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A picture, document, sound or film: inline (`data`, base64), by `url`, by `file_id`, or as `text`."""
+    """An image, document, audio or video: inline (`data`, base64), by `url`, by `file_id`, or as `text`."""
 
     kind: Literal["image", "document", "audio", "video"]
     media_type: str = ""
@@ -105,11 +106,11 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     url: str | None = None
     file_id: str | None = None
     keeper: str = ""
-    """Who keeps the file of that id. Protocols of one provider share its files."""
+    """The provider that stores the file `file_id`. Protocols of one provider share its files."""
     text: str | None = None
     """A plain-text document."""
     name: str | None = None
-    """File name or title."""
+    """The file name or title."""
     context: str | None = None
     detail: str | None = None
     cache: Cache | None = None
@@ -117,10 +118,10 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
-    """Reasoning: visible text, opaque content, or both.
+    """Reasoning: visible text, a seal, or both.
 
-    Gemini may sign any part; a signature that is not on a call is a `Thinking` without text right after
-    the part it signs.
+    Gemini may sign any part. A signature on anything but a call becomes a `Thinking` without text, directly
+    after the signed part.
     """
 
     text: str = ""
@@ -129,7 +130,7 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
 
 
 REPLAYED = "replayed"
-"""In `ToolCall.extras`: the upstream sent it in the place of a whole call, which it may be once more."""
+"""In `ToolCall.extras`: the call reuses the index of a complete call, so it may be a repetition of it."""
 
 
 RUN_BY_PROVIDER = "run_by_provider"
@@ -137,7 +138,7 @@ RUN_BY_PROVIDER = "run_by_provider"
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The model asks for a tool. `arguments` is the text as it came: JSON, or a freeform tool's input."""
+    """A tool call of the model. `arguments` is the original text: JSON, or the input of a freeform tool."""
 
     id: str
     name: str
@@ -151,7 +152,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a tool answered."""
+    """The result of a tool call."""
 
     call_id: str
     parts: tuple[Text | Media, ...] = ()
@@ -163,7 +164,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Opaque(msgspec.Struct, frozen=True, gc=False):
-    """A part or item that only its own protocol understands: a server tool's result, a compaction, …"""
+    """A part or item with a meaning in its own protocol only: the result of a server tool, a compaction, …"""
 
     raw: Raw
     type: str = ""
@@ -192,7 +193,7 @@ Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque | Sear
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One message. Tool results stand in `user` messages, calls in `assistant` ones."""
+    """One message. Tool results are in `user` messages, tool calls in `assistant` messages."""
 
     role: Role
     parts: tuple[Part, ...] = ()
@@ -215,21 +216,21 @@ class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A tool the client offers.
+    """A tool that the client declares.
 
-    `function` has a JSON Schema, `custom` takes free text (perhaps by a grammar), `hosted` is run by the
-    provider itself (`web_search`, `code_execution`, …) and has no neutral definition beyond its type.
+    A `function` has a JSON Schema. A `custom` tool is freeform: it takes text, perhaps with a grammar. The
+    provider runs a `hosted` tool itself (`web_search`, `code_execution`, …). Only its type is neutral.
     """
 
     name: str
     description: str | None = None
     parameters: dict[str, Any] | msgspec.Raw | None = None
-    """The JSON Schema of the arguments; `msgspec.Raw` where a reader did not decode it. See `schema`."""
+    """The JSON Schema of the arguments. It is `msgspec.Raw` if the reader did not decode it: see `schema`."""
     kind: Literal["function", "custom", "hosted"] = "function"
     strict: bool | None = None
     namespace: str | None = None
     grammar: str | None = None
-    """The grammar's text, where a custom tool has one."""
+    """The text of a custom tool's grammar."""
     grammar_syntax: str | None = None
     hosted: str | None = None
     server: ToolServer | None = None
@@ -247,28 +248,28 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Must, may or must not the model call a tool, and which."""
+    """Whether the model must, may or must not call a tool, and which one."""
 
     mode: Literal["auto", "none", "required", "named"]
     name: str | None = None
     namespace: str | None = None
     allowed: tuple[str, ...] | None = None
-    """Only these tools may be called (Chat/Responses `allowed_tools`, Gemini `allowedFunctionNames`)."""
+    """The only tools that the model may call (OpenAI: `allowed_tools`, Gemini: `allowedFunctionNames`)."""
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """How hard to think. `effort` or `budget` may be given; `enabled=False` switches it off."""
+    """How much the model reasons, as `effort` or as `budget`. `enabled=False` switches reasoning off."""
 
     enabled: bool | None = None
     effort: Effort | None = None
     budget: int | None = None
     adaptive: bool = False
     show: bool | None = None
-    """Should the thoughts (or a summary) be in the answer?"""
+    """Should the answer contain the reasoning, or a summary of it?"""
 
 
 class Format(msgspec.Struct, frozen=True):
-    """Structured output: any JSON, or JSON by a schema."""
+    """Structured output: any JSON, or JSON that fits a schema."""
 
     kind: Literal["json", "schema"]
     schema: dict[str, Any] | None = None
@@ -278,7 +279,7 @@ class Format(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about the request that is neither conversation nor tool. `None` is "not said"."""
+    """The request settings: everything except messages and tools. `None`: the client sets no value."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -288,7 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     logit_bias: dict[str, Any] | None = None
     logprobs: int | None = None
-    """How many alternatives per token; 0 asks for the chosen token's only."""
+    """The number of alternatives per token. 0: only the log probability of the chosen token."""
     seed: int | None = None
     n: int | None = None
     stop: tuple[str, ...] = ()
@@ -302,17 +303,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
     cache_key: str | None = None
     cache: Cache | None = None
-    """Anthropic's top-level mark: cache up to the last block that can be cached."""
+    """Anthropic's top-level `cache_control`: cache up to the last block that can be cached."""
     audio_out: bool = False
     store: bool | None = None
     background: bool = False
     compact: bool = False
-    """The client does not want an answer but a summary that replaces the conversation."""
+    """The client asks for a summary that replaces the conversation, not for an answer."""
     previous_response_id: str | None = None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request for an answer."""
+    """A client's request for an answer."""
 
     model: str
     messages: tuple[Message, ...]
@@ -320,19 +321,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     stream: bool = False
     include_usage: bool = True
-    """Chat clients must ask for usage in streams; every other protocol gives it anyway."""
+    """Chat clients get usage in a stream only if they ask for it. All other protocols always send it."""
     extras: dict[str, Any] | None = None
-    """Top-level fields without neutral meaning, given back to the same protocol only."""
+    """Top-level fields without neutral meaning. Only an upstream of the same protocol gets them."""
     raw: Raw | None = None
-    """The whole body as it came: the same protocol gets it back unchanged but for the model's name."""
+    """The whole body. An upstream of the same protocol gets it with no change except the model's name."""
 
     def changed(self, **changes: Any) -> Request:
-        """A copy with `changes`; it no longer stands for the body it was read from."""
+        """A copy with `changes` and without `raw`, which no longer fits."""
         return msgspec.structs.replace(self, raw=None, **changes)
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a translation could not carry over as it was. `rule` is stable, for people and tests."""
+    """A part of a request that could not be carried over unchanged. `rule` is a stable name."""
 
     rule: str
     path: str
@@ -342,7 +343,7 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def leading_system(messages: Sequence[Message]) -> int:
-    """How many messages at the beginning are system prompts (of either name)."""
+    """The number of system and developer messages at the beginning."""
     for count, message in enumerate(messages):
         if message.role not in ("system", "developer"):
             return count
@@ -350,5 +351,5 @@ def leading_system(messages: Sequence[Message]) -> int:
 
 
 def plain_text(parts: Iterable[Part], separator: str = "\n\n") -> str:
-    """The words of `parts`, blocks set apart by `separator`."""
+    """The text of `parts`, joined by `separator`."""
     return separator.join([p.text for p in parts if isinstance(p, Text) and p.text])

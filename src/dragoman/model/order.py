@@ -1,9 +1,8 @@
-"""Which event may follow which: one table, and the checker that holds every decoder to it.
+"""The legal order of events: two tables, and the checker that applies them to every decoder.
 
-Theory: an answer is in one of three states, and each of its blocks is closed or open as some kind of
-part. `ANSWER` says which events an answer's state admits and where they lead; `BLOCK` says which events
-an open block of a kind admits. Everything that is not in the tables is illegal. The state diagram in
-the manual is drawn from these two literals.
+An answer is in one of three states. `ANSWER` lists the events that are legal in each state, and the state
+that follows. Each open block has a kind of part. `BLOCK` lists the events that are legal in an open block of
+that kind. Everything else is illegal. The manual draws its state diagram from these two tables.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ IN_BLOCK: frozenset[type] = frozenset({TextDelta, ArgumentsDelta, CitationAdded,
 
 
 class Order:
-    """Follows one answer and raises `OrderError` at the first event out of place."""
+    """Checks the events of one answer. Raises `OrderError` at the first illegal event."""
 
     __slots__ = ("_fault", "_next_block", "open", "state")
 
@@ -95,7 +94,7 @@ class Order:
                 admitted = ANSWER[state]
 
     def _check_start(self, event: BlockStart) -> None:
-        # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.
+        # Block numbers only grow. So no block can open twice, without a set of all earlier numbers.
         if event.block < self._next_block:
             raise self._illegal(f"block {event.block} was opened before")
         self._next_block = event.block + 1

@@ -1,1 +1,1 @@
-"""The wire formats: each folder holds one, as client and as upstream."""
+"""The protocols. Each folder holds one wire format, for clients and for upstreams."""

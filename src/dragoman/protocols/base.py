@@ -1,4 +1,4 @@
-"""What a protocol is to the rest of the house: one record, made of the pieces in its folder."""
+"""The record that describes a protocol to all other packages. Each protocol's folder builds one."""
 
 from __future__ import annotations
 
@@ -18,197 +18,198 @@ from .facts import (
     BEARER,
     Address,
     Auth,
-    Bounded,
     Compaction,
     Counting,
     Endpoints,
-    Listing,
-    Messages,
-    Reasoning,
+    ModelListFormat,
+    OutputLimiter,
+    ReasoningReplay,
     Sdk,
     Server,
+    SocketFormat,
     ToolForm,
 )
 from .model_facts import ModelFacts, known_facts
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the upstream a request is written for, beyond its protocol. All of it is data."""
+    """Facts about the upstream that a request goes to, beyond its protocol. They come from the config."""
 
     model: str
     issuer: str = ""
-    """The upstream's name: opaque reasoning goes back to the issuer it came from."""
+    """The upstream's name. Only the upstream that issued a seal gets it back."""
     ids: IdRule | None = None
-    """Where an upstream is pickier about call ids than its protocol (Mistral)."""
+    """The rule for call ids, if the upstream is stricter than its protocol (Mistral: nine characters)."""
     anthropic_version: str = "2023-06-01"
     default_max_tokens: int = 32_000
-    """For Anthropic, where `max_tokens` must be said and the client did not."""
+    """`max_tokens` for Anthropic if the client sets no limit: Anthropic requires it."""
     reasoning_field: str | None = None
-    """The Chat field in which this upstream wants its own reasoning echoed (`reasoning_content`, …)."""
+    """The Chat field in which this upstream wants its own reasoning back. DeepSeek answers 400 without
+    `reasoning_content` in turns with tool calls (protocols.md 4.5, 56)."""
     max_tokens_field: str = "max_completion_tokens"
-    """The Chat field for the bound on output: many servers know only `max_tokens`."""
+    """The Chat field for the output limit. Many servers know only `max_tokens`."""
     chat_compatible: bool = False
-    """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache marks,
-    and content that is all text goes as one string (DeepSeek takes no arrays)."""
+    """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache breakpoints.
+    Content without media is sent as one string, because DeepSeek accepts no arrays."""
     compacts: bool = False
     """The upstream compacts conversations itself (`compaction_trigger`)."""
     cache_marks: bool | Literal["blocks"] = False
     """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic). "blocks": the
     upstream takes marks on content blocks, but is not known to take one for the whole request."""
     strict: bool = False
-    """Refuse what would otherwise be dropped with a notice."""
+    """Refuse a request if a part of it would be dropped with a notice."""
     facts: ModelFacts | None = None
-    """What is known of the model beyond its name: by the config, or from a refusal."""
+    """Facts about the model, from the config or from an earlier refusal. None: only the name is known."""
 
     @property
     def takes(self) -> ModelFacts:
-        """What the model takes."""
+        """The features that the model supports."""
         return known_facts(self.model) if self.facts is None else self.facts
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
-    """A request written for an upstream, and what the answer's translation must know of it."""
+    """A request in the upstream's protocol, and the facts that the translation of its answer needs."""
 
     members: dict[str, Any]
-    """The members of the body. A member may be `msgspec.Raw`: JSON that is sent as it is."""
+    """The members of the body. A member may be `msgspec.Raw`: JSON that is copied into the body."""
     path: str
-    """Below the upstream's root: `/v1/messages`."""
+    """The path below the upstream's root: `/v1/messages`."""
     names: ToolNames
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
-    """Stop sequences the upstream does not know: cut the answer here instead."""
+    """Stop sequences that the upstream does not support. The translation ends the answer there."""
     betas: tuple[str, ...] = ()
-    """Features that the upstream must be asked for in a header (`ClientProtocol.beta_header`)."""
+    """Beta features that the request must name in a header (`ClientProtocol.beta_header`)."""
 
     def encoded(self) -> bytes:
-        """The body as it is sent."""
+        """The encoded body."""
         return msgspec.json.encode(self.members)
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body as the upstream reads it."""
+        """The body, fully decoded."""
         return msgspec.json.decode(self.encoded())
 
 
 class Decoder(Protocol):
-    """An upstream's frames to events. A body that is not streamed is a stream of one frame."""
+    """Turns an upstream's frames into events. A body that is not streamed is a stream of one frame."""
 
     clean: bool
-    """False once a frame was seen that a client of the same protocol must not get as it is."""
+    """May frames still pass unchanged to a client of the same protocol? False after the first bad frame."""
     ending: bool
-    """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
+    """The last frame announces an end that later frames must confirm (usage may follow). It has to wait."""
 
     def frame(self, frame: Frame) -> list[Event]: ...
 
     def close(self) -> list[Event]:
-        """The upstream's stream is over: an honest `End` or `Failed`, unless one was given before."""
+        """The upstream's stream ended. Return an `End` or a `Failed`, unless one was returned before."""
         ...
 
 
 class Encoder(Protocol):
-    """Events to a client's bytes: a stream's frames as they come, or one body at the end."""
+    """Turns events into a client's bytes: frames of a stream, or one body at the end."""
 
     def encode(self, events: list[Event]) -> bytes: ...
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        """The client gets `frame` as the upstream sent it, and not what `encode` would write for `events`.
+        """Return the bytes of the upstream's own `frame` instead of an encoding of `events`.
 
-        Gives the frame's bytes, and goes on as if the events had been encoded.
+        The encoder updates its state as if it had encoded `events`, so that it can take over at any time.
         """
         ...
 
 
 Freeform = Literal["custom", "function"]
-"""A call of a freeform tool: in a form of its own, or as a function whose arguments are the raw text."""
+"""How a client gets a freeform call: as a `custom` call, or as a function with raw text as arguments."""
 
 
-class Minted(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
+class AnswerContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What an encoder needs besides events. The caller provides it, because the core has no clock."""
 
     id: str
-    """Letters and digits: the seed of every id that is made up for this answer."""
+    """The seed of all ids that are generated for this answer: letters and digits."""
     created: int
     model: str
     include_usage: bool = True
     freeform: Freeform = "custom"
-    """The form of calls of freeform tools, on a wire that has two."""
+    """The form of freeform calls, in a protocol that has two forms (Chat)."""
     echo: dict[str, Any] = {}
-    """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
+    """Request settings that the answer repeats (`ClientProtocol.echo`)."""
     elapsed: Callable[[], float] | None = None
-    """Seconds since `created`. None: unknown, as where an answer is translated after the fact."""
+    """Seconds since `created`. None: unknown, for example when a stored answer is translated."""
 
 
 def no_echo(request: Request) -> dict[str, Any]:
-    """For a protocol whose answers do not repeat the request's settings."""
+    """`ClientProtocol.echo` for a protocol whose answers do not repeat request settings."""
     return {}
 
 
 def no_headers(target: Target) -> dict[str, str]:
-    """For a protocol whose requests need none."""
+    """`WireProtocol.headers` for a protocol without required headers."""
     return {}
 
 
 class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
-    """One wire format as a client speaks it: its requests are read, its answers written."""
+    """A protocol on the client's side: Dragoman reads its requests and writes its answers."""
 
     name: str
     ids: IdRule
     names: NameRule
     serial: bool
-    """Blocks come one after another: what interleaves upstream must be put in line."""
+    """Its clients need one block at a time (`translation/block_order.py`)."""
     freeform: Freeform = "custom"
-    """The form in which its clients take calls of freeform tools, unless the config says otherwise."""
+    """The form of freeform calls for its clients, unless the config sets another."""
     whole: bool = False
-    """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
+    """Its clients need each call in one piece: Cursor treats the first fragment as all arguments."""
     read_request: Callable[[Body, str], Request]
-    """Takes the body and the path it was posted to: Gemini says the model's name only there."""
-    stream_encoder: Callable[[Minted], Encoder]
-    render: Callable[[Answer, Minted], bytes]
-    """A whole answer's body."""
+    """Takes the body and the path of the request. Gemini has the model's name only in the path."""
+    stream_encoder: Callable[[AnswerContext], Encoder]
+    render: Callable[[Answer, AnswerContext], bytes]
+    """Writes a whole answer as one body."""
     echo: Callable[[Request], dict[str, Any]] = no_echo
-    """The settings of a request that its answers repeat."""
+    """The request settings that the answer repeats."""
     error_body: Callable[[Failed, str], bytes]
     """The body of an HTTP error answer (failure, request id)."""
     keepalive: bytes
-    """What may be sent to keep the connection alive; empty where the SDK survives nothing."""
-    patience: bytes
-    """The same before the answer's own beginning: no event, so that none comes before the first."""
+    """A frame that keeps the connection alive (law 29). Empty for Gemini, whose SDK accepts none."""
+    early_keepalive: bytes
+    """The keepalive before the first event: a comment, because no event may come before the first one."""
     endpoints: Endpoints
     auth: Auth = BEARER
-    listing: Listing = Listing()
+    listing: ModelListFormat = ModelListFormat()
     carries_searches: bool = False
     """Its clients bring back the web searches that Dragoman ran for them, in blocks or items of their own."""
     compaction: Compaction | None = None
     """None: clients of this protocol do not ask for compaction."""
     counting: Counting | None = None
-    """None: no upstream of this protocol counts tokens."""
-    reasoning: Reasoning = Reasoning()
+    """None: the protocol has no endpoint that counts tokens."""
+    reasoning: ReasoningReplay = ReasoningReplay()
     beta_header: str = ""
-    """The header in which clients opt into features. An upstream of the same protocol gets it too."""
+    """The header in which clients opt into features. Upstreams of the same protocol get it too."""
     open_headers: tuple[str, ...] = ()
-    """Headers of its own that hold no secret and may be shown."""
-    messages: Messages | None = None
-    """How its clients ask over a WebSocket. None: they do not."""
+    """Headers of this protocol without secrets: logs and recordings may show them."""
+    socket_format: SocketFormat | None = None
+    """The message format on a WebSocket. None: the protocol has no WebSocket."""
     keeps_responses: bool = False
-    """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
+    """Clients continue from an earlier response by its id, so `store/responses.py` keeps responses."""
     operation: str = "chat"
-    """What OpenTelemetry's conventions call a request for an answer."""
+    """The name of a request for an answer in OpenTelemetry's conventions (`gen_ai.operation.name`)."""
     asked_in: str = ""
-    """A reply protocol has no requests of its own: its clients ask in those of this protocol."""
+    """The protocol of the requests, for a reply format without requests of its own (`cursor`)."""
 
 
 class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
-    """One wire format, as both sides: a client that speaks it, an upstream that speaks it."""
+    """A protocol on both sides: clients and upstreams speak it."""
 
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
-    """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
+    """Takes the issuer of the answer's seals, and whether to check which frames may pass unchanged."""
     address: Address
-    bounded: Bounded
+    limit_output: OutputLimiter
     headers: Callable[[Target], dict[str, str]] = no_headers
-    """The headers that a request for an upstream needs beside its key."""
+    """The headers that a request needs besides the credential."""
     upstream_defaults: dict[str, Any] = {}
-    """What is usual at upstreams of this protocol: keys of `[upstreams.NAME]`."""
+    """Defaults for upstreams of this protocol: keys of `[upstreams.NAME]`."""
     tool_form: ToolForm
     sdk: Sdk
     server: Server = Server()

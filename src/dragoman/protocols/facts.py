@@ -1,7 +1,7 @@
-"""Facts about a protocol, in groups. A protocol's record holds one of each group that applies to it.
+"""Facts about a protocol, in groups. A protocol's record holds the groups that apply to it.
 
-Everything here is data or a small pure function. Other layers look the facts up in the registry and never
-name a protocol. The defaults are what most protocols do.
+All facts are data or small pure functions. Other packages look them up in the registry and never name a
+protocol. Each default is the value of most protocols.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ _VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
 
 
 class Auth(msgspec.Struct, frozen=True):
-    """The header in which a protocol's clients send their key."""
+    """How a protocol's clients send their key."""
 
     header: str = "authorization"
     bearer_prefixes: tuple[str, ...] = ()
-    """Keys that begin so are tokens from a sign-in. They go into `Authorization: Bearer` instead."""
+    """Prefixes of OAuth tokens. Such a key goes into `Authorization: Bearer`, not into `header`."""
     bearer_elsewhere: bool = False
-    """Other providers that offer this protocol take their own keys as bearer tokens."""
+    """Other providers of this protocol expect their keys as bearer tokens."""
 
 
 BEARER = Auth()
 
 
-def _nobody(path: str, headers: Headers) -> bool:
+def _never(path: str, headers: Headers) -> bool:
     return False
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
-    """The paths at which the gateway answers a protocol's clients, as patterns of `http.server.Route`."""
+    """The paths that the gateway serves for a protocol, as patterns of `transport/server/routes.py`."""
 
     answers: tuple[str, ...]
-    """Paths below a root to which clients post requests for an answer."""
+    """Paths below a root for requests for an answer."""
     counts: tuple[str, ...] = ()
-    """The same for requests to count tokens."""
+    """Paths below a root for requests to count tokens."""
     missing: tuple[str, ...] = ()
-    """Paths below a root that look like the protocol's and get 404."""
+    """Paths below a root that belong to the protocol but get 404."""
     roots: tuple[str, ...] = ("/v1", "")
     """Base paths, the usual one first. Some clients leave out the version."""
     own: tuple[str, ...] = ()
-    """Path prefixes that no other protocol's clients use, whatever headers they send."""
-    claims: Callable[[str, Headers], bool] = _nobody
-    """Does a request with this path and these headers come from a client of this protocol?"""
+    """Path prefixes that only this protocol uses, regardless of headers."""
+    claims: Callable[[str, Headers], bool] = _never
+    """Do this path and these headers belong to a client of this protocol?"""
     wants_array: Callable[[Headers, Headers], bool] | None = None
-    """Does a client with this query and these headers want its stream as one JSON array? None: never."""
+    """Do this query and these headers ask for the stream as one JSON array? None: never."""
 
     def paths(self, *below: str) -> list[str]:
         """Each path in `below` under each root."""
@@ -61,68 +61,68 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
-    """How a protocol's clients have a conversation replaced by a summary."""
+    """How a protocol's clients ask for compaction: a summary that replaces the conversation."""
 
     suffix: str
-    """How the path that compacts ends, behind the path that answers."""
+    """The path suffix of the compaction endpoint, after the path for answers."""
     trigger: str
     """The type of the item in a request that asks for compaction instead of an answer."""
     part: Callable[[str, str], Part]
-    """The part of an answer that holds a summary (summary, seed of its id)."""
+    """Builds the answer's part for a summary (summary, seed of its id)."""
     asked: Callable[[Obj], Obj]
-    """The body of an ordinary request, from the body of a request to compact."""
+    """Turns the body of a compaction request into the body of an ordinary request."""
     answered: Callable[[Obj, Obj], Obj]
-    """The body of the answer, from the client's body and the body of the ordinary answer."""
+    """Builds the compaction answer from the client's body and the body of the ordinary answer."""
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """One message that a client sent over a WebSocket: a request, or something that is answered at once."""
+class SocketMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's message on a WebSocket: a request, or a message with an immediate reply."""
 
     lane: str | None = None
-    """Requests of one lane are answered one after another, those of several lanes at the same time."""
+    """Requests of one lane run one after another. Requests of different lanes run in parallel."""
     body: bytes = b""
-    """The request as it would be posted."""
+    """The request as the body of a POST."""
     headers: Headers = {}
-    """Headers that this request has beside those of the connection."""
+    """Headers of this request, in addition to those of the connection."""
     generate: bool = True
-    """False: the client only prepares the next request. No model is asked."""
+    """False: the client only prepares its next request. The gateway asks no model."""
     reply: bytes = b""
-    """The message is no request that can be served. This is said to it."""
+    """The immediate reply, if the message is not a valid request."""
 
 
-class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """How a protocol is spoken over a WebSocket at its `answers`: one message a request, one an event."""
+class SocketFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a WebSocket at the paths `answers`: one per request, one per event."""
 
-    hear: Callable[[bytes], Heard]
-    """What a client's message means."""
+    read_message: Callable[[bytes], SocketMessage]
+    """Reads a client's message."""
     event: Callable[[Frame, str | None], bytes]
-    """One event of a streamed answer as a message of this lane; empty if there is nothing to say."""
+    """Writes one event of an answer as a message of this lane. Empty: send no message."""
     error: Callable[[bytes, int, Headers, str | None], bytes]
-    """An error answer (its body, status, headers and lane) as a message."""
+    """Writes an error answer (body, status, headers, lane) as a message."""
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol counts a prompt's tokens."""
 
     suffix: str
-    """How the path that counts ends. A suffix with a colon replaces the verb of the path that answers."""
+    """The path suffix of the counting endpoint. One with a colon replaces the verb of the answer path."""
     body: Callable[[Obj, str], Obj]
-    """The body to post there, from the body of a request for an answer and the model's name."""
+    """Builds the body for counting from the body of a request for an answer and the model's name."""
     asked: Callable[[Obj], Obj] = lambda body: body
-    """The request that a client's body for counting asks about."""
+    """Turns a client's body for counting into the body of a request for an answer."""
     member: str = "input_tokens"
     """The member of the answer that holds the count."""
     around: Mapping[str, Any] = {}
-    """Other members of the answer."""
+    """The other members of the answer."""
 
     def path(self, answers: str) -> str:
-        """The path that counts, from the path that answers."""
+        """The counting path that belongs to the answer path `answers`."""
         path = answers.partition("?")[0]
         return (path.rpartition(":")[0] if self.suffix.startswith(":") else path) + self.suffix
 
 
 def without(*names: str) -> Callable[[Obj, str], Obj]:
-    """`Counting.body` for a protocol that refuses these members, which are about the answer."""
+    """A `Counting.body` that removes these members: the counting endpoint rejects them."""
     return lambda body, model: {key: value for key, value in body.items() if key not in names}
 
 
@@ -138,52 +138,52 @@ def _page(entries: list[Obj]) -> Obj:
     return {"object": "list", "data": entries}
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
+class ModelListFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol lists models."""
 
     path: str = "/v1/models"
-    """Where an upstream is asked, from its root, for a page as long as possible."""
+    """The path of the list below the upstream's root, with the largest page size."""
     member: str = "data"
     """The member of the list that holds the entries."""
     name: str = "id"
     """The member of an entry that holds the model's name."""
     prefix: str = ""
-    """What stands before every name."""
+    """The prefix of every name in the list (Gemini: `models/`)."""
     more: str = "has_more"
-    """The member that is set if there is a further page."""
+    """The member that is set if there is another page."""
     answers: Callable[[Obj], bool] = _every
-    """Is this entry a model that answers, not one that only embeds?"""
+    """Does this model generate answers? Google also lists embedding models."""
     entry: Callable[[str, str], Obj] = _entry
-    """The entry for a model, by its name and title."""
+    """Writes the entry of a model from its name and title."""
     page: Callable[[list[Obj]], Obj] = _page
-    """The list of these entries."""
+    """Writes the list from its entries."""
     known: str = "gpt-5-mini"
-    """A model that most servers of the protocol have."""
+    """A model that most servers of the protocol offer."""
 
 
-class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
-    """What a protocol's clients send back of an earlier answer."""
+class ReasoningReplay(msgspec.Struct, frozen=True, kw_only=True):
+    """Which parts of an earlier answer a protocol's clients send back."""
 
     seals: bool = False
-    """Signatures and encrypted reasoning come back as they were given."""
+    """Clients send signatures and encrypted reasoning back unchanged."""
     thoughts: bool = False
-    """Thoughts come back too, so they can carry the seals of other protocols."""
+    """Clients send thoughts back, so a thought can carry the seal of another protocol."""
     call_ids: bool = True
-    """Calls come back with their ids."""
+    """Clients send calls back with their ids."""
     asked_for: Callable[[Obj], bool] | None = None
-    """Does the client ask for reasoning in this body? Only such a client sends it back. None: never."""
+    """Does this body ask for reasoning? Only a client that asks sends it back. None: never."""
 
 
-def bounded(*members: str) -> Callable[[Obj, int, int | None], Obj]:
-    """`Bounded` for a protocol that says the longest answer in one of these members of the body."""
+def output_limiter(*members: str) -> Callable[[Obj, int, int | None], Obj]:
+    """An `OutputLimiter` for a protocol whose output limit is in one of these members of the body."""
     return lambda body, most, budget: {
         **body,
         **{key: most for key in members if isinstance(body.get(key), int)},
     }
 
 
-Bounded = Callable[[Obj, int, int | None], Obj]
-"""A client's body with at most so many output tokens and, if given, a new budget for reasoning."""
+OutputLimiter = Callable[[Obj, int, int | None], Obj]
+"""Changes the output limit in a client's body, and the reasoning budget unless it is None."""
 
 
 def _own_version(path: str, query: str) -> bool:
@@ -191,41 +191,41 @@ def _own_version(path: str, query: str) -> bool:
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """How an upstream's base URL is understood."""
+    """How to read an upstream's base URL."""
 
     endpoint: str
-    """A regular expression for the end of a URL that is the whole endpoint, such as `/messages$`."""
+    """A regular expression for the end of a URL that names the endpoint itself, such as `/messages$`."""
     distinctive: bool = True
-    """A URL that ends so is never one of another protocol's."""
+    """No other protocol has URLs with this end."""
     version: str = "/v1"
-    """How the paths of requests begin. A base URL may end in it or not."""
+    """The version prefix of request paths. A base URL may end with it."""
     own_version: Callable[[str, str], bool] = _own_version
-    """Do path and query of a base URL name another version, which replaces the protocol's?"""
+    """Do the path and query of a base URL name a version of their own, instead of the protocol's?"""
     family: str = ""
-    """Protocols of one family are offered at the same base URL."""
+    """Protocols of one family share a base URL."""
 
 
 class ToolForm(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol defines a tool."""
 
     fits: Callable[[Obj], bool]
-    """Is this definition written in exactly this protocol's form?"""
+    """Does this definition have exactly this protocol's form?"""
     read: Callable[[msgspec.Raw, str], Sequence[Tool]]
-    """The tools in a definition, which is at this place of the request."""
+    """Reads the tools in a definition. The second argument is its path in the request."""
 
 
-def _as_it_is(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unchanged(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
 class Sdk(msgspec.Struct, frozen=True, kw_only=True):
-    """How the objects of a protocol's SDK are recognised."""
+    """How to recognise the objects of a protocol's SDK."""
 
     whole: Callable[[Obj, str], bool | None]
-    """Is a frame (its JSON and the name of its event) a whole response of this protocol? False: it is the
-    first frame of a stream. None: it belongs to another protocol."""
-    on_wire: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
-    """An SDK's dump with the wire's own names. Other dumps stay as they are."""
+    """Is this frame (its JSON and its event name) a whole response of this protocol? False: it is the first
+    frame of a stream. None: it belongs to another protocol."""
+    on_wire: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _unchanged
+    """Renames the members of an SDK object's dump to the names on the wire, if they differ."""
 
 
 def _sign(parts: Sequence[Part], thought: str, seal: Seal) -> list[Part]:
@@ -237,32 +237,32 @@ def _bare_seal(data: str, seed: str) -> tuple[str, str | None]:
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """How a protocol's own servers behave: the scripted model plays one."""
+    """How the provider's own server behaves. The scripted model (`conform/scripted/`) imitates it."""
 
     call_ids: str = "call_"
-    """How the ids of calls begin."""
+    """The prefix of call ids."""
     id_header: str = "x-request-id"
-    """The header that names an answer; empty for none."""
+    """The header with the request id. Empty: none."""
     objects_in_bodies: bool = False
-    """Arguments are an object in a body, not text."""
+    """In a body, arguments are an object, not text."""
     whole_calls: bool = False
-    """A call comes whole, in one frame, and its arguments are an object there too."""
+    """A stream sends each call in one frame, with an object as arguments."""
     keeps_cut_calls: bool = False
-    """A call that was cut off stands in a body with half its arguments."""
+    """A body contains a cut call with incomplete arguments."""
     overloaded: int = 529
-    """The status of an overloaded server."""
+    """The HTTP status of an overloaded server."""
     first_frame: Callable[[str, str, int], bytes] | None = None
-    """Where a stream can begin with a frame without content: that frame, from the model, the answer's id and
-    the prompt's tokens."""
+    """Writes a first frame without content from the model, the answer's id and the prompt tokens. None: the
+    protocol has no such frame."""
     retry_details: tuple[Obj, ...] = ()
-    """What the error of a rate limit says about a wait of one second."""
+    """The details of a rate-limit error that asks for a wait of one second."""
     block: Callable[[Obj], int | None] | None = None
-    """The block that a frame belongs to. None: blocks never interleave."""
+    """The block number in a frame. None: blocks never interleave."""
     numbered: Callable[[Obj, int], Obj] | None = None
-    """A frame with its number in the stream, where frames are numbered."""
+    """Puts the sequence number into a frame. None: frames have no numbers."""
     seal: Callable[[str, str], tuple[str, str | None]] = _bare_seal
-    """Data and id of a seal, from its bytes as base64 and the answer's seed."""
+    """Data and id of a seal, from base64 data and the seed of the answer."""
     sign: Callable[[Sequence[Part], str, Seal], list[Part]] = _sign
-    """The parts of an answer with a thought before them, and the seal where the protocol puts it."""
+    """Puts a thought before the parts of an answer, and the seal where the protocol has it."""
     wants_seals: bool = True
-    """A history that lost its seals is refused."""
+    """The server refuses a history without the seals it issued."""

@@ -1,6 +1,7 @@
-"""The protocols there are. To add one, list its record in `RECORDS`: every other layer looks it up here.
+"""All protocols. To add one, list its record in `RECORDS`: every other package looks it up here.
 
-Most are spoken by clients and by upstreams. A reply protocol is only ever answered in: no upstream has it.
+Clients and upstreams speak most protocols. A reply protocol (`cursor`) has clients only: no upstream speaks
+it.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ RECORDS: tuple[ClientProtocol, ...] = (
     cursor.PROTOCOL,
 )
 DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT,)
-"""Protocols as some clients speak them, at paths of their own. A dialect has its protocol's name."""
+"""Variants of protocols for certain clients, served at separate paths. A dialect has its protocol's name."""
 USUAL = openai_chat.PROTOCOL
-"""What most servers and clients speak: assumed where nothing tells."""
+"""The default if a request or a config does not show its protocol: most servers and clients speak it."""
 
 PROTOCOLS: dict[str, WireProtocol] = {p.name: p for p in RECORDS if isinstance(p, WireProtocol)}
 CLIENTS: dict[str, ClientProtocol] = {p.name: p for p in RECORDS}
 
 
 def protocol(name: str) -> WireProtocol:
-    """The protocol called `name`, as upstreams speak it too."""
+    """The protocol called `name`. Raises an error if no upstream speaks it."""
     if name in PROTOCOLS:
         return PROTOCOLS[name]
     known = ", ".join(PROTOCOLS)
     if name in CLIENTS:
-        raise DragomanError(f"{name!r} is a reply protocol: no upstream speaks it. Those that do are {known}")
-    raise DragomanError(f"there is no protocol {name!r}; there are {known}")
+        raise DragomanError(f"no upstream speaks {name!r}: it is a reply protocol. Use one of {known}")
+    raise DragomanError(f"unknown protocol {name!r}. Use one of {known}")
 
 
 def client_protocol(name: str, path: str = "") -> ClientProtocol:
-    """The protocol called `name`, as a client wants to be answered in that asked at `path`."""
+    """The protocol `name` for a client that sends its request to `path`: a dialect may be served there."""
     for dialect in DIALECTS:
         if dialect.name == name and path.startswith(dialect.endpoints.own):
             return dialect
@@ -49,11 +50,11 @@ def client_protocol(name: str, path: str = "") -> ClientProtocol:
         return CLIENTS[name]
     except KeyError:
         known = ", ".join(CLIENTS)
-        raise DragomanError(f"there is no protocol {name!r}; there are {known}") from None
+        raise DragomanError(f"unknown protocol {name!r}. Use one of {known}") from None
 
 
-def spoken_at(path: str, headers: Mapping[str, str]) -> ClientProtocol:
-    """The protocol of a client that asks at `path` with these headers, where no route tells."""
+def detect_protocol(path: str, headers: Mapping[str, str]) -> ClientProtocol:
+    """Guess a client's protocol from the path and headers of a request that matches no endpoint."""
     for record in (*CLIENTS.values(), *DIALECTS):
         if path.startswith(record.endpoints.own):
             return record
@@ -61,13 +62,13 @@ def spoken_at(path: str, headers: Mapping[str, str]) -> ClientProtocol:
     return next(claims, USUAL)
 
 
-def answered() -> tuple[ClientProtocol, ...]:
-    """Every protocol and dialect that the gateway answers, each at its endpoints."""
+def served_protocols() -> tuple[ClientProtocol, ...]:
+    """All protocols and dialects that the gateway serves, each at its endpoints."""
     return (*CLIENTS.values(), *DIALECTS)
 
 
 class Headers(msgspec.Struct, frozen=True):
-    """What the records of all protocols say about headers."""
+    """Facts about headers, collected from all protocol records."""
 
     keys: tuple[str, ...]
     open: frozenset[str]
@@ -86,15 +87,15 @@ def _headers(names: tuple[str, ...]) -> Headers:
 
 
 def key_headers() -> tuple[str, ...]:
-    """The headers, beside `Authorization`, in which some protocol's clients send a key."""
+    """The headers in which clients send a key, besides `Authorization`."""
     return _headers(tuple(CLIENTS)).keys
 
 
 def open_headers() -> frozenset[str]:
-    """The headers of all protocols that hold no secret."""
+    """The headers of all protocols that contain no secret."""
     return _headers(tuple(CLIENTS)).open
 
 
 def beta_headers() -> tuple[str, ...]:
-    """The headers in which some protocol's clients opt into features."""
+    """The headers in which clients opt into features."""
     return _headers(tuple(CLIENTS)).betas

@@ -15,7 +15,7 @@ from ..model.errors import DragomanError
 from ..model.events import Failed
 from ..model.messages import Request, Search
 from ..observe.tap import ReplaySetup
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol
@@ -110,7 +110,7 @@ class _Player:
                 self._recording.request.body, self._recording.request.path
             )
         except DragomanError as error:
-            self._refuse(t, failures.of_request(error))
+            self._refuse(t, failures.from_request_error(error))
             return
         if self._setup is None:
             ended = self._recording.ended
@@ -239,5 +239,5 @@ class _Player:
 
 def _in_stream(client: ClientProtocol, failure: Failed, setup: ReplaySetup) -> bytes:
     options = setup.options
-    minted = Minted(id=options.id, created=options.created, model=options.model)
-    return client.stream_encoder(minted).encode([failure])
+    context = AnswerContext(id=options.id, created=options.created, model=options.model)
+    return client.stream_encoder(context).encode([failure])

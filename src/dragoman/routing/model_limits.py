@@ -174,5 +174,7 @@ def _with_max_tokens(request: Request, allowed: int) -> Request:
         )
     if raw is not None and is_object(raw.value):
         # Change only the limit in the raw body: an upstream of the same protocol gets all else untouched.
-        raw = msgspec.structs.replace(raw, held=protocol(raw.protocol).bounded(raw.value, allowed, budget))
+        raw = msgspec.structs.replace(
+            raw, held=protocol(raw.protocol).limit_output(raw.value, allowed, budget)
+        )
     return msgspec.structs.replace(request, settings=settings, raw=raw)

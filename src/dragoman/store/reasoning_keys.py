@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..model.messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
-from ..protocols.facts import Reasoning
+from ..protocols.facts import ReasoningReplay
 from ..protocols.registry import client_protocol
 from ..tools.loop_detection import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
@@ -40,7 +40,7 @@ class ReasoningContext(msgspec.Struct, frozen=True, kw_only=True):
     """Store the issuer of each seal. Not needed if only one upstream speaks the client's protocol."""
 
     @property
-    def sent_back(self) -> Reasoning:
+    def sent_back(self) -> ReasoningReplay:
         """What clients of this protocol send back of an answer's reasoning."""
         return client_protocol(self.client).reasoning
 

@@ -23,7 +23,7 @@ import msgspec
 from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
 from ..model.messages import Message, Notice, Opaque, Request
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common.collect import Answer
 from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
@@ -229,8 +229,8 @@ async def record(
 def _output(client: ClientProtocol, answer: Answer | None, id: str) -> list[msgspec.Raw]:
     if answer is None or answer.end is None:
         return []
-    minted = Minted(id=id.removeprefix("resp_"), created=0, model="")
-    return _decode_response(client.render(answer, minted)).output
+    context = AnswerContext(id=id.removeprefix("resp_"), created=0, model="")
+    return _decode_response(client.render(answer, context)).output
 
 
 def final_response(final: bytes) -> _Response | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
 from ..model.messages import REPLAYED, ToolCall
-from ..protocols.common.tool_names import Called
+from ..protocols.common.tool_names import CalledTool
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments
 from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText, KnownArguments
@@ -103,7 +103,7 @@ class ActiveCall:
         start: BlockStart,
         part: ToolCall,
         upstream: ToolCall,
-        called: Called | None,
+        called: CalledTool | None,
         arguments: Arguments,
         clock: Callable[[], float] | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
 from ..model.messages import ToolCall
 from ..protocols.common import call_ids
-from ..protocols.common.tool_names import Called
+from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
 from .call import ActiveCall, Arguments, CopyCheck
 from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
@@ -187,7 +187,7 @@ class CallTracker:
             call.fault = not_offered(upstream.name, names)
         return call
 
-    def _arguments(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> Arguments:
+    def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
         if upstream.kind == "custom":
             return FreeformText(self._plan.mode) if part.kind == "custom" else FreeformAsFunction()
         if called is not None and called.wrapped and part.kind == "custom":
@@ -324,7 +324,7 @@ def _search(call: ActiveCall) -> SearchCall:
     return SearchCall(call.part.id, call.as_made, query.strip() if isinstance(query, str) else "")
 
 
-def _extras(upstream: ToolCall, called: Called | None) -> dict[str, Any] | None:
+def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
     """The upstream's extras, and the name of the client's built-in tool if the tool stands for one."""
     builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
     return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..protocols.common.tool_names import Called, ToolNames
+from ..protocols.common.tool_names import CalledTool, ToolNames
 from .rules.tables import squash
 from .schema import ToolSchema, compile_schema
 
@@ -22,7 +22,7 @@ _MOST_NAMES = 60
 
 def resolve(
     name: str, names: ToolNames, namespace: str | None = None, *, mend: bool = True
-) -> tuple[Called | None, str]:
+) -> tuple[CalledTool | None, str]:
     """The tool that `name` means, and its name. None and the name itself if no declared tool fits."""
     called = names.called(name, namespace)
     if called is not None:
@@ -46,14 +46,14 @@ def not_offered(name: str, names: ToolNames) -> str:
     return f"not offered: there is no tool {name!r}; the tools are: {listed or 'none'}"
 
 
-def schema_of(called: Called, names: ToolNames) -> ToolSchema:
+def schema_of(called: CalledTool, names: ToolNames) -> ToolSchema:
     """The compiled schema of a tool, cached with the names of the request."""
     tool = called.tool
     key = ("schema", tool.namespace or "", tool.name)
     return names.note(key, lambda: compile_schema(tool.schema))
 
 
-def _by_spelling(name: str, names: ToolNames) -> Called | None:
+def _by_spelling(name: str, names: ToolNames) -> CalledTool | None:
     """The only tool whose name differs in case, or in case and separators."""
     for spelling in (str.casefold, squash):
         wanted = spelling(name)
@@ -63,7 +63,7 @@ def _by_spelling(name: str, names: ToolNames) -> Called | None:
     return None
 
 
-def _by_last_part(name: str, names: ToolNames) -> Called | None:
+def _by_last_part(name: str, names: ToolNames) -> CalledTool | None:
     """The only tool with this name in any MCP server or namespace."""
     found = [called for key, called in names.declared().items() if key.endswith(f"__{name}")]
     return found[0] if len(found) == 1 and name else None

@@ -12,7 +12,7 @@ import msgspec
 
 from ..model.events import End, Stop
 from ..model.messages import Thinking
-from ..protocols.common.tool_names import Called, ToolNames
+from ..protocols.common.tool_names import CalledTool, ToolNames
 from .leaks import Catalog, FrameTokens, LeakedCall, LeakFilter
 from .plan import ToolPlan
 from .rules.answer_rules import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
@@ -39,7 +39,7 @@ def catalog(names: ToolNames) -> Catalog:
 class _Schemas(Mapping[str, dict[str, Any] | None]):
     """The schemas of the declared tools. A schema is decoded only if a text seems to call its tool."""
 
-    def __init__(self, declared: Mapping[str, Called]) -> None:
+    def __init__(self, declared: Mapping[str, CalledTool]) -> None:
         self._declared = declared
 
     def __getitem__(self, name: str) -> dict[str, Any] | None:

@@ -1,1 +1,1 @@
-"""One answer translated: bytes of the upstream in, bytes for the client out. No I/O."""
+"""Translates one answer: the upstream's bytes go in, the client's bytes come out. No I/O."""

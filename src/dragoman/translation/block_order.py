@@ -1,7 +1,8 @@
-"""Putting blocks in line for clients that want one after another.
+"""Send one block at a time to clients whose protocol does not interleave blocks.
 
-OpenAI Chat may advance several calls at once; Anthropic, Responses and Gemini clients get block by block.
-The first block to appear goes through live; what belongs to later ones waits until it is their turn.
+An OpenAI Chat upstream may interleave the fragments of several calls. Anthropic's stream grammar is
+sequential (protocols.md 1A.7), and the encoders for Responses, Gemini and Cursor have one open block. The
+first block streams live. Events of later blocks wait until the blocks before them end.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, 
 _IN_BLOCK = frozenset({BlockStart, TextDelta, ArgumentsDelta, CitationAdded, Sealed, BlockEnd})
 
 
-class Serial:
-    """One answer's blocks, one at a time."""
+class BlockSequencer:
+    """Puts the blocks of one answer into sequence."""
 
     __slots__ = ("_current", "_waiting")
 
@@ -23,22 +24,22 @@ class Serial:
         self._waiting: dict[int, list[Event]] = {}
 
     def process(self, events: list[Any]) -> list[Event]:
-        """The events that may go out now: all of them, where each block is over when the next begins."""
+        """Return the events that may go out now. If no blocks overlap, these are all of `events`."""
         if self._waiting:
-            return self._put_in_line(events)
+            return self._reorder(events)
         current = self._current
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is BlockStart:
                 if current is not None:
-                    return self._put_in_line(events)
+                    return self._reorder(events)
                 current = event.block
             elif kind is BlockEnd:
                 current = None
         self._current = current
         return events
 
-    def _put_in_line(self, events: list[Event]) -> list[Event]:
+    def _reorder(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:
             if type(event) in _IN_BLOCK:
@@ -58,7 +59,7 @@ class Serial:
             self._next(out)
 
     def _next(self, out: list[Event]) -> None:
-        """The open block ended: the next in line catches up, and so on while they are whole."""
+        """The open block ended: release the waiting blocks, up to the first one that has not ended."""
         self._current = None
         while self._waiting:
             block = next(iter(self._waiting))

@@ -1,10 +1,10 @@
-"""The heart: one answer, from an upstream's bytes to a client's.
+"""Translates one answer from the upstream's bytes to the client's bytes. This is the heart of Dragoman.
 
-    upstream bytes → frames → decode → order → tools → serial → encode → client bytes
+    upstream bytes → frames → decode → order → tools → block order → encode → client bytes
 
-Synchronous and deterministic: no clock, no socket, no randomness. The end of the stream and its failure
-are inputs too. There is one path: a body that is not streamed is a stream of one frame, and a client that did
-not ask for a stream gets its answer from an encoder that writes nothing before the end.
+It is synchronous and deterministic: no clock, no socket, no randomness. The end of the stream and a failure
+are inputs too. There is one code path: a body that is not streamed is a stream of one frame, and a client
+that did not ask for a stream gets an encoder that writes nothing before the end.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ from ..tools.search import SearchCall
 from ..tools.stage import ToolStage
 from ..wire.frames import Frame, is_utf8
 from ..wire.reader import FrameReader
-from .block_order import Serial
+from .block_order import BlockSequencer
 from .citations import CitationStage
-from .options import Options, planned
+from .options import Options, tool_plan
 from .summary import SummaryStage
-from .verbatim import Passage
+from .verbatim import VerbatimPassthrough
 from .whole_body import BodyEncoder
 
-_NOTED = frozenset({BlockStart, UsageSeen, End, Failed})
+_STATE_EVENTS = frozenset({BlockStart, UsageSeen, End, Failed})
 
 
 class Exchange:
-    """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
+    """The translation of one answer: `feed` takes the upstream's bytes and returns the client's bytes.
+
+    Call `close` when the upstream's stream ends.
+    """
 
     __slots__ = (
-        "_citing", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passage", "_reader",
-        "_same", "_serial", "_stage", "_summary", "_turns", "_upstream", "failure", "meaningful", "over",
-        "receipts", "started", "tap", "text_only", "usage",
+        "_citing", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passthrough",
+        "_reader", "_same", "_sequencer", "_stage", "_summary", "_turns", "_upstream", "failure",
+        "meaningful", "over", "receipts", "started", "tap", "text_only", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -54,15 +57,15 @@ class Exchange:
     ) -> None:
         options = options or Options()
         self.failure: Failed | None = None
-        """Set when the answer ended in an error. Unless `started`, it can still be told by an HTTP status."""
+        """Set if the answer ended with an error. If not `started`, an HTTP status can still report it."""
         self.started = False
-        """Has the client been given any bytes?"""
+        """Has `feed` or `close` returned any bytes for the client?"""
         self.meaningful = False
-        """Has anything been said that is worth keeping? Until then another upstream may be tried."""
+        """Has the answer any content? Until then, another upstream can replace this one."""
         self.over = False
-        """The client has its whole answer: whatever else the upstream sends is not needed."""
+        """The client has its whole answer. The rest of the upstream's stream is not needed."""
         self.tap: Callable[[list[Event]], None] | None = None
-        """Gets a look at the events as the client gets them."""
+        """Called with the events that go to the client."""
         self.usage = NO_USAGE
         self.text_only = True
         """Are all blocks so far plain text?"""
@@ -74,26 +77,27 @@ class Exchange:
         self._citing: CitationStage | None = None
         """Set when a search was run: later words may name what it found."""
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
-        self._stage = ToolStage(planned(options, self._client, names, same=self._same))
+        self._stage = ToolStage(tool_plan(options, self._client, names, same=self._same))
         self.receipts = self._stage.receipts
-        """What became of each tool call."""
-        self._serial = Serial() if self._client.serial else None
+        """One receipt for each tool call."""
+        self._sequencer = BlockSequencer() if self._client.serial else None
         stream = options.stream
         self._encoder: Encoder = (
             self._client.stream_encoder(options) if stream else BodyEncoder(self._client, options)
         )
-        self._passage: Passage | None = None
+        self._passthrough: VerbatimPassthrough | None = None
         """Set as long as the upstream's own frames may go out."""
-        # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
         self._summary: SummaryStage | None = None
         if options.compact and self._client.compaction is not None:
             self._summary = SummaryStage(self._client.compaction.part, options.id)
+        # No pass-through if calls differ from the upstream's frames by design: sent in one piece (`whole`),
+        # asked for again (`reask`), or freeform calls written as functions.
         elif self._same and self._turns is None and options.mode != "whole" and options.freeform == "custom":
-            self._passage = Passage(self._encoder)
-        self._listen()
+            self._passthrough = VerbatimPassthrough(self._encoder)
+        self._prepare_decoder()
 
-    def _listen(self) -> None:
-        """Get ready for an answer of the upstream's."""
+    def _prepare_decoder(self) -> None:
+        """Start reading a new answer of the upstream: the first one, or the next one under `reask`."""
         self._reader = FrameReader(self._options.max_frame)
         self._decoder = self._upstream.decoder(self._options.issuer, self._same)
         self._order = Order("upstream")
@@ -101,12 +105,12 @@ class Exchange:
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
-        """Under `reask`: the calls that have to be asked for again. Until then the answer has no end."""
+        """Under `reask`: the calls that the model has to repeat. The answer does not end before that."""
         return self._stage.rejected
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What was left out of the answer's words so far."""
+        """Notices about text that was removed from the answer so far."""
         return self._stage.notices
 
     @property
@@ -134,22 +138,22 @@ class Exchange:
         answers = [reask.answered(item) for item in self.rejected]
         answers += search.answered(list(zip(self.searches, found, strict=True)))
         request = self._turns.next(request, answers, self.usage)
-        self._listen()
+        self._prepare_decoder()
         self._stage.resume()
         return request
 
     def feed(self, data: bytes) -> bytes:
-        """The upstream sent `data`; returns what the client gets now."""
+        """Take `data` from the upstream. Return the bytes for the client."""
         return b"" if self.over else self._read(data)
 
     def close(self, reason: str | None = None) -> bytes:
-        """The upstream's stream is over: by itself, or by a failure that `reason` tells."""
+        """The upstream's stream ended. `reason`: why it broke off; None if it ended normally."""
         if reason is not None:
             return self.fail(failures.cut_off(reason))
         return b"" if self.over else self._read(None)
 
     def fail(self, failure: Failed) -> bytes:
-        """The answer cannot go on; returns what tells the client so."""
+        """End the answer with `failure`. Return the error in the client's protocol."""
         if self.over:
             return b""
         data = self._translate([failure])
@@ -157,18 +161,18 @@ class Exchange:
         return data
 
     def refuse(self, status: int, body: bytes) -> bytes:
-        """The upstream answered with an HTTP error; returns the error body for the client."""
+        """The upstream answered with an HTTP error. Return the error body for the client."""
         self.over = True
         self.failure = failures.from_body(status, body)
         return self.error_body()
 
     def error_body(self) -> bytes:
-        """The failure as the body of an HTTP error answer, for when nothing was sent yet."""
+        """The failure as the body of an HTTP error answer. Use it only if nothing was sent yet."""
         assert self.failure is not None
         return self._client.error_body(self.failure, self._options.id)
 
     def _read(self, data: bytes | None) -> bytes:
-        """The client's bytes for what the upstream sent; None is the end of its stream."""
+        """Translate what the upstream sent; None means the end of its stream."""
         out: list[bytes] = []
         try:
             for frame in self._reader.close() if data is None else self._reader.feed(data):
@@ -187,56 +191,61 @@ class Exchange:
             self.started = True
         return given
 
-    def _translate(self, came: list[Event], frame: Frame | None = None) -> bytes:
-        """The client's bytes for `came`, which `frame` said; the last events come without a frame."""
-        self._order.check(came)
-        went = self._stage.process(came if self._turns is None else self._turns.joined(came))
-        if self._serial is not None:
-            went = self._serial.process(went)
+    def _translate(self, decoded: list[Event], frame: Frame | None = None) -> bytes:
+        """Translate the events that were decoded from `frame`. The events of `close` have no frame."""
+        self._order.check(decoded)
+        outgoing = self._stage.process(decoded if self._turns is None else self._turns.joined(decoded))
+        if self._sequencer is not None:
+            outgoing = self._sequencer.process(outgoing)
         if self._summary is not None:
-            went = self._summary.process(went)
-        return self._give(went, came, frame)
+            outgoing = self._summary.process(outgoing)
+        return self._give(outgoing, decoded, frame)
 
-    def _give(self, went: list[Event], came: list[Event], frame: Frame | None = None) -> bytes:
-        """The client's bytes for `went`, where the upstream said `came`."""
+    def _give(self, outgoing: list[Event], decoded: list[Event], frame: Frame | None = None) -> bytes:
+        """The client's bytes for `outgoing`. `decoded` are the upstream's events in `frame`."""
         if self._citing is not None:
-            went = self._citing.process(went)
-        if went:
-            for event in went:
-                if type(event) in _NOTED:
-                    self._notice(event)
+            outgoing = self._citing.process(outgoing)
+        if outgoing:
+            for event in outgoing:
+                if type(event) in _STATE_EVENTS:
+                    self._update_state(event)
             if self.tap is not None:
-                self.tap(went)
-        if self._passage is not None:
-            return self._chosen(self._passage, frame, came, went)
-        return self._encoder.encode(went) if went else b""
+                self.tap(outgoing)
+        if self._passthrough is not None:
+            return self._original_or_encoded(self._passthrough, frame, decoded, outgoing)
+        return self._encoder.encode(outgoing) if outgoing else b""
 
-    def _chosen(self, passage: Passage, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
-        """The upstream's own frame, if it may pass; otherwise what the encoder writes."""
-        if self._may_pass(came):
-            # A body goes out when the answer is over, and not before.
-            unsure = self._decoder.ending or not self._options.stream
-            end = "over" if self.over or frame is None else "announced" if unsure else "open"
-            data = passage.choose(frame, came, went, end)
+    def _original_or_encoded(
+        self,
+        passthrough: VerbatimPassthrough,
+        frame: Frame | None,
+        decoded: list[Event],
+        outgoing: list[Event],
+    ) -> bytes:
+        """Return the upstream's own frame if it may pass unchanged, or what the encoder writes."""
+        if self._may_pass(decoded):
+            # A whole body is one frame with an unconfirmed end: it must wait until the answer is over.
+            unconfirmed = self._decoder.ending or not self._options.stream
+            end = "over" if self.over or frame is None else "announced" if unconfirmed else "open"
+            data = passthrough.choose(frame, decoded, outgoing, end)
         else:
-            data = passage.shut() + (self._encoder.encode(went) if went else b"")
-        if not passage.open:
-            self._passage = None
+            data = passthrough.stop() + (self._encoder.encode(outgoing) if outgoing else b"")
+        if not passthrough.open:
+            self._passthrough = None
         return data
 
-    def _may_pass(self, came: list[Event]) -> bool:
-        """May a frame that said `came` go out as it is, if the client is to get just these events?"""
+    def _may_pass(self, decoded: list[Event]) -> bool:
+        """May the frame of these events pass unchanged, provided that the client gets the same events?"""
         if not self._decoder.clean or self.failure is not None:
             return False
-        if not (self._options.include_usage or all(type(event) is not UsageSeen for event in came)):
+        if not (self._options.include_usage or all(type(event) is not UsageSeen for event in decoded)):
             return False
         stream = self._options.stream
-        return self._reader.streaming is stream and (
-            stream or self._frames == 1
-        )  # several bodies are not one
+        # NDJSON is not streaming to the reader, but several documents are not one body.
+        return self._reader.streaming is stream and (stream or self._frames == 1)
 
-    def _notice(self, event: Event) -> None:
-        """What of the client's events the exchange itself has to know."""
+    def _update_state(self, event: Event) -> None:
+        """Update the public attributes from an event for the client."""
         if type(event) is BlockStart:
             self.meaningful = True
             if type(event.part) is not Text:

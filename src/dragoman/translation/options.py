@@ -1,4 +1,4 @@
-"""How one answer is to be given, and what its tool calls are to go through because of that."""
+"""The options of one answer, and the plan for its tool calls that follows from them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,46 @@ import functools
 from collections.abc import Callable
 from typing import Literal
 
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common.tool_names import NameRule, ToolNames
 from ..tools.plan import ToolPlan
 from ..tools.rules import rules
 from ..wire.frames import DEFAULT_MAX_FRAME
 
 
-class Options(Minted, frozen=True, kw_only=True):
-    """How an answer is to be given. Everything has a sensible default."""
+class Options(AnswerContext, frozen=True, kw_only=True):
+    """How the client gets the answer. Every option has a default."""
 
     stream: bool = True
     mode: Literal["live", "whole"] = "live"
     id: str = "0"
-    """Seeds every id that is made up; letters and digits."""
+    """The seed of generated ids: letters and digits."""
     created: int = 0
     model: str = ""
-    """What the client asked for, where the upstream does not say what it used."""
+    """The model's name for the answer if the upstream sends none: the name in the client's request."""
     include_usage: bool = True
     issuer: str = ""
     stop: tuple[str, ...] = ()
-    """Stop sequences to emulate."""
+    """Stop sequences that the upstream does not support. Dragoman ends the answer at the first match."""
     rules_off: frozenset[str] = frozenset()
     invalid: Literal["pass", "reask", "error"] = "pass"
-    """What becomes of a call that no rule could make fit its schema. `reask` needs a caller that does it."""
+    """What to do with a call that fits its schema under no rule. `reask` needs a caller that asks the model
+    again (`Exchange.rejected`, `Exchange.again`)."""
     reask_attempts: int = 2
     search: str = ""
     """The name of the function whose calls the caller runs (`Exchange.searches`); empty: there is none."""
     unopened_thinking: bool | None = None
-    """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
+    """Treat text before a lone `</think>` as thinking. That requires holding text back. None: only for
+    clients that did not ask for a stream."""
     compact: bool = False
-    """The answer is a summary: the client gets it as the compaction of its conversation."""
+    """The answer is a summary. The client gets it as a compaction item (`translation/summary.py`)."""
     max_frame: int = DEFAULT_MAX_FRAME
     clock: Callable[[], float] | None = None
-    """Gives receipts their times. The core itself has no clock."""
+    """The time source for receipts. The core has no clock."""
 
 
-def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same: bool) -> ToolPlan:
-    """The plan for the answer's calls; `same`: both sides speak one protocol."""
+def tool_plan(options: Options, client: ClientProtocol, names: ToolNames, *, same: bool) -> ToolPlan:
+    """Build the plan for the answer's tool calls. `same`: client and upstream speak one protocol."""
     unopened = options.unopened_thinking
     return ToolPlan(
         names=names,
@@ -60,7 +62,7 @@ def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same:
         search=options.search,
         stop=options.stop,
         clock=options.clock,
-        # A client that waits for the whole answer loses nothing by it.
+        # A client that waits for the whole body does not notice that text is held back.
         unopened_thinking=not options.stream if unopened is None else unopened,
     )
 

@@ -1,4 +1,8 @@
-"""Compaction for upstreams that have none: the model writes a summary, and the client gets it sealed."""
+"""Compaction for upstreams without it: the model writes a summary, the client gets it as a compaction item.
+
+Codex asks for compaction (`compaction_trigger`) when its context is nearly full. Only OpenAI's own endpoint
+answers that, so for every other upstream Dragoman asks the model for a summary.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +31,14 @@ _PROMPT = (
     "that still matter; errors that are not solved; what remains to be done, in order. Write the summary "
     "only. Do not call tools and do not continue the work."
 )
-_PASSED = (Start, UsageSeen, Failed)
+_UNCHANGED = (Start, UsageSeen, Failed)
 
 
 def summarising(request: Request, trigger: str) -> Request:
-    """The request that asks for a summary. `trigger` is the type of the item that asked for compaction.
+    """Build the request for a summary. `trigger` is the type of the item that asks for compaction.
 
-    The tools stay: some providers refuse a history with calls of tools that are not declared, and the prompt
-    cache of the conversation stays valid.
+    The tools stay in the request. Anthropic refuses a history with tool calls if `tools` is missing
+    (protocols.md 4.5, 51), and a changed tool list would invalidate the prompt cache.
     """
     messages = [message for message in request.messages if not _is_trigger(message, trigger)]
     settings = msgspec.structs.replace(
@@ -53,10 +57,10 @@ def _is_trigger(message: Message, trigger: str) -> bool:
 
 
 class SummaryStage:
-    """Collects the words of an answer. When the answer ends, the client gets them as one part."""
+    """Collects the text of an answer. At its end, the client gets the text as one compaction part."""
 
-    def __init__(self, sealed: Callable[[str, str], Part], seed: str) -> None:
-        self._sealed = sealed
+    def __init__(self, compaction_part: Callable[[str, str], Part], seed: str) -> None:
+        self._compaction_part = compaction_part
         self._seed = seed
         self._text_blocks: set[int] = set()
         self._pieces: list[str] = []
@@ -72,20 +76,20 @@ class SummaryStage:
                     self._pieces.append(text)
                 case End():
                     out += self._finished(event)
-                case _ if isinstance(event, _PASSED):
+                case _ if isinstance(event, _UNCHANGED):
                     out.append(event)
                 case _:
-                    pass  # reasoning and calls are not part of a summary
+                    pass  # a summary holds no reasoning and no calls
         return out
 
     def _finished(self, end: End) -> list[Event]:
         summary = "".join(self._pieces).strip()
         if end.stop not in (Stop.END, Stop.STOP_SEQUENCE, Stop.TOOL):
-            # Half a summary would silently lose the other half of the conversation.
+            # The client replaces the whole conversation by the summary: a cut one would lose a part of it.
             return [_failed(f"the model stopped before its summary was complete ({end.stop.value})")]
         if not summary:
             return [_failed("the model wrote no summary")]
-        part = self._sealed(summary, self._seed)
+        part = self._compaction_part(summary, self._seed)
         return [BlockStart(0, part), BlockEnd(0), End(Stop.END)]
 
 

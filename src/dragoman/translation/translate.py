@@ -1,4 +1,4 @@
-"""An answer of one protocol as an answer of another, for whoever has the bytes already."""
+"""Translate an answer from one protocol to another, for callers that already have its bytes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def translate(
     tools: Sequence[Tool] = (),
     options: Options | None = None,
 ) -> Iterator[bytes]:
-    """What a client that speaks `target` gets when an upstream that speaks `source` sends `chunks`.
+    """Translate `chunks`, the answer of a `source` upstream, for a client that speaks `target`.
 
-    Pieces are given out as soon as they are known; the last one comes when `chunks` is exhausted.
+    The generator yields bytes as soon as they are known. The last ones come when `chunks` is exhausted.
     """
     exchange = Exchange(source, target, tools=tools, options=options)
     for chunk in chunks:

@@ -1,1 +1,1 @@
-"""The wires: bytes in, frames out. No I/O happens here."""
+"""Framing: bytes in, frames out. No I/O happens here."""

@@ -1,4 +1,4 @@
-"""A stream as one JSON array: how Google streams to those who do not ask for server-sent events."""
+"""Write a stream as one JSON array: Google streams like that without `alt=sse` (protocols.md 4.1, 12)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .sse import SSEReader
 
 
 class ArrayWriter:
-    r"""`feed` whole server-sent events, get their data as elements; `close` ends the array.
+    r"""`feed` takes whole server-sent events and returns their data as elements; `close` ends the array.
 
     >>> array = ArrayWriter()
     >>> array.feed(b'data: {"a":1}\r\n\r\n') + array.feed(b'data: {"b":2}\r\n\r\n') + array.close()

@@ -1,4 +1,4 @@
-"""A frame: one piece of JSON that an upstream sent, however it was wrapped."""
+"""A frame: one piece of JSON from an upstream, without its SSE, NDJSON or array framing."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import codecs
 
 import msgspec
 
-# No provider sends frames near this; a whole non-streamed body with an inline image may come close.
+# No provider sends stream frames near this size. A whole body with an inline image may come close.
 DEFAULT_MAX_FRAME = 64 * 1024 * 1024
 
-# As numbers: to look for a byte in bytes, Python first tries to take it for one.
+# Integers: for `bytes in bytes`, CPython first tries to convert the left side to an integer.
 _LF, _CR = b"\n\r"
 _PIECE = 16 * 1024
 _json = msgspec.json.Encoder().encode
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """`data` is the payload alone; `event` is SSE's event name, empty where there was none."""
+    """`data` is the payload. `event` is the SSE event name; empty if the upstream sent none."""
 
     data: bytes
     event: str = ""
 
 
 def is_utf8(data: bytes | bytearray) -> bool:
-    """Looked at piece by piece: one long string takes three times as long, most of it for fresh memory."""
+    """Is this valid UTF-8? Decoding piece by piece is three times as fast as one large allocation."""
     at = 0
     try:
         while len(data) - at > _PIECE:
@@ -35,23 +35,23 @@ def is_utf8(data: bytes | bytearray) -> bool:
 
 
 def one_line(data: bytes) -> bytes:
-    """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
+    """Make JSON fit into one `data: ` line. Raw line ends in JSON are whitespace between tokens."""
     if _LF in data or _CR in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
     return data if data.isascii() else escape_separators(data)
 
 
 def escape_separators(data: bytes) -> bytes:
-    r"""JSON with U+2028, U+2029 and U+0085 escaped: google-genai cuts lines at them (protocols.md 1D.7).
+    r"""Escape U+2028, U+2029 and U+0085 in JSON: google-genai splits lines there (protocols.md 1D.7, law 30).
 
-    They can only stand inside JSON strings, so the value stays the same.
+    These characters occur only inside JSON strings, so the value stays the same.
 
     >>> escape_separators('"a\u2028b"'.encode())
     b'"a\\u2028b"'
     """
     if data.isascii():
         return data
-    # Not by `in`: Python first tries to take bytes that are looked for so for a number.
+    # `find`, not `in`: for `bytes in bytes`, CPython first tries to convert the left side to an integer.
     if data.find(b"\xe2\x80") >= 0:
         data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     if data.find(b"\xc2\x85") >= 0:
@@ -60,6 +60,6 @@ def escape_separators(data: bytes) -> bytes:
 
 
 def json_string(text: str) -> bytes:
-    """Text as a JSON string that may stand in a `data: ` line."""
+    """Encode text as a JSON string for a `data: ` line."""
     data = _json(text)
     return data if data.isascii() else escape_separators(data)

@@ -1,7 +1,7 @@
-"""JSON bodies: one document, one per line (NDJSON), or an array that grows element by element.
+"""Read JSON bodies: one document, one document per line (NDJSON), or an array, element by element.
 
-A body that is not streamed is one document, given out when it is closed. An array is given out by its
-elements as they complete: that is Gemini's stream without `alt=sse`, and how it wraps an error.
+A body that is not streamed is one document. It becomes a frame when the body ends. An element of an array
+becomes a frame as soon as it is complete: Gemini streams like that without `alt=sse`, and wraps errors so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Bounded:
 
 
 class DocumentReader(_Bounded):
-    """One document, or one per line: the first line decides, since a pretty-printed one is not whole."""
+    """One document, or one per line (Ollama). The first line decides: a pretty-printed one is incomplete."""
 
     _by_line: bool | None = None
 
@@ -64,13 +64,13 @@ class DocumentReader(_Bounded):
             self._hold(rest)
 
     def _document(self) -> tuple[Frame, ...]:
-        # Some servers glue the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
+        # Some servers append the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
         document = self._take().strip().removeprefix(b"data:").strip()
         return (Frame(document),) if document else ()
 
 
 class ArrayReader(_Bounded):
-    """The elements of one JSON array, as they complete. Scans each byte once, whatever the chunks."""
+    """The elements of one JSON array, as soon as they are complete. Each byte is scanned once."""
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         super().__init__(max_frame)
@@ -105,6 +105,6 @@ class ArrayReader(_Bounded):
             self._hold(data[start:])
 
     def close(self) -> Iterator[Frame]:
-        """What is left is an element that was cut off: not a frame."""
+        """Discard an element that was cut off: it is not a frame."""
         self._take()
         return iter(())

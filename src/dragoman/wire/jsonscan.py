@@ -1,7 +1,7 @@
-"""Where does a JSON value end? Answered while it arrives, with carried state.
+"""Find the end of a JSON value while it arrives in fragments.
 
-Nothing is parsed twice: each fragment is looked at once, in runs found by regular expressions, so the
-cost is linear in the input however finely it was cut.
+The scanner carries its state and reads each fragment once, in runs that regular expressions find. So the cost
+is linear in the input, for any fragmentation.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Literal
 
 ScanState = Literal["empty", "open", "complete", "broken"]
 
-# Possessive: a run never backtracks, so a megabyte of string costs one pass.
+# Possessive quantifiers: a run never backtracks, so a string of a megabyte costs one pass.
 WHITESPACE = re.compile(r"[ \t\n\r]*+")
 
-# The part of a string body that strict JSON allows. It stops before the closing quote, before a raw
-# control character, and before a backslash that starts no legal (or no complete) escape.
+# The part of a string body that strict JSON allows. It stops before the closing quote, before a raw control
+# character, and before a backslash that does not start a legal and complete escape.
 _LEGAL = r'[^"\\\x00-\x1f]*+'
 LEGAL_RUN = re.compile(rf'{_LEGAL}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_LEGAL})*+')
 
-# Any string body, legal or not: a backslash takes the next character with it.
+# Any string body, legal or not. A backslash consumes the next character.
 _ANY_RUN = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _STRUCTURE_RUN = re.compile(r'[^"{}\[\]]*+')
 _SCALAR_RUN = re.compile(r"[^ \t\n\r,:\"{}\[\]]*+")
@@ -28,7 +28,7 @@ _CLOSER = {"{": "}", "[": "]"}
 
 
 class StringScanner:
-    """Finds the closing quote of a string whose opening quote has been consumed."""
+    """Finds the closing quote of a string. The opening quote is already consumed."""
 
     __slots__ = ("_escaped",)
 
@@ -36,7 +36,7 @@ class StringScanner:
         self._escaped = False
 
     def scan(self, text: str, pos: int) -> int:
-        """The position of the closing quote, or -1 when `text` ends inside the string."""
+        """The position of the closing quote; -1 if `text` ends inside the string."""
         if self._escaped and pos < len(text):
             self._escaped = False
             pos += 1
@@ -53,9 +53,9 @@ class StringScanner:
 class JsonScanner:
     """Reads the first top-level value of a text that arrives in pieces.
 
-    It follows strings and brackets, not the whole grammar: `complete` means that the first value has
-    closed, `broken` that it never can (a bracket closed that was not open, or no value begins here).
-    A bare number or word is complete when something after it ends it.
+    It follows strings and brackets, not the whole grammar. `complete`: the first value has closed. `broken`:
+    the value can never close (a bracket closes that was not open, or no value begins here). A bare number or
+    word is complete when another character ends it.
     """
 
     __slots__ = ("_in_scalar", "_stack", "_string", "end", "state")
@@ -68,11 +68,11 @@ class JsonScanner:
         self._in_scalar = False
 
     def feed(self, text: str) -> None:
-        """Look at the next fragment."""
+        """Scan the next fragment."""
         self.scan(text, 0)
 
     def scan(self, text: str, pos: int) -> int:
-        """Like `feed`, from `pos` on; gives the position after the last character that was needed."""
+        """Like `feed`, from `pos` on. Returns the position after the last character that was needed."""
         start = pos
         while pos < len(text) and self.state in ("empty", "open"):
             if self._string is not None:
@@ -87,7 +87,7 @@ class JsonScanner:
         return pos
 
     def closers(self) -> str | None:
-        """The brackets that are still open, as the text that would close them; None inside a string."""
+        """The text that closes all open brackets; None inside a string."""
         if self._string is not None:
             return None
         return "".join(_CLOSER[opener] for opener in reversed(self._stack))

@@ -1,7 +1,8 @@
-"""Frames out of an upstream's bytes, whichever way it chose to wrap them.
+"""Read frames from an upstream's bytes, for every framing.
 
-The content type is no help: servers answer a request for a stream with one JSON body, label JSON as an
-event stream and the other way round. The first byte that is not blank tells.
+The first byte that is not whitespace decides the framing. The content type is not reliable: servers answer a
+request for a stream with one JSON body (protocols.md 4.1, 9), label JSON as an event stream, and an event
+stream as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 class FrameReader:
-    """`feed` bytes, get frames; `close` gives the last one. Take all that is given before the next call."""
+    """`feed` takes bytes and returns frames; `close` returns the last one. Exhaust each iterator first."""
 
     __slots__ = ("_max_frame", "_reader", "streaming")
 
@@ -24,7 +25,7 @@ class FrameReader:
         self._max_frame = max_frame
         self._reader: SSEReader | DocumentReader | ArrayReader | None = None
         self.streaming = True
-        """Do the bytes come as a stream, and not as one body?"""
+        """Is this a stream (SSE or an array), not a JSON body?"""
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         if self._reader is None:

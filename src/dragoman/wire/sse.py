@@ -1,8 +1,9 @@
-"""Server-sent events, read from bytes that may be cut anywhere.
+"""Read server-sent events from bytes that may be cut anywhere.
 
-What real streams do and this survives: LF, CR and CRLF line ends, a CR cut from its LF; a byte-order mark;
-comments; `data:` without its space; data over several lines; a last event without its blank line; events
-with no blank line between them. Only LF and CR end a line: U+2028 and its like inside data do not.
+Real streams contain, and this reader accepts (protocols.md 4.1): LF, CR and CRLF line ends, also cut between
+CR and LF; a byte-order mark; comments; `data:` without its space; data over several lines; a last event
+without its blank line; events without a blank line between them. Only LF and CR end a line: U+2028 inside
+data does not.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import msgspec
 from ..model.errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
 
-# As numbers: to look for a byte in bytes, Python first tries to take it for one.
+# Integers: for `bytes in bytes`, CPython first tries to convert the left side to an integer.
 _LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
 _JSON = frozenset({b"data: {", b"data: ["})
 _NAME = b"event: "
 COMMENT = b": keepalive\n\n"
-"""Says nothing to whoever reads events as their specification says."""
+"""A comment: SSE readers ignore it. OpenAI's SDK fails on other keepalive frames (protocols.md 1B.7)."""
 
 
 class SSEReader:
-    """`feed` bytes, get the frames they complete; `close` gives what a missing blank line left behind.
+    """`feed` takes bytes and yields the frames they complete; `close` yields a last event without blank line.
 
-    Frames are given one by one, so that an error comes after everything that was whole before it.
+    Frames are yielded one by one, so that an error comes after all complete frames before it.
     """
 
     __slots__ = (
@@ -43,14 +44,14 @@ class SSEReader:
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
-        self._line: list[bytes] = []  # pieces of a line that has not ended: joined once, when it does
+        self._line: list[bytes] = []  # pieces of a line that has not ended; joined once at its end
         self._data: list[bytes] = []  # data lines of an event that has not ended
         self._event = ""
         self._held = 0  # bytes in `_line`
         self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
-        self._carries = True  # does what came before change how the next bytes are cut into lines?
+        self._carries = True  # does earlier input affect how the next bytes split into lines?
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         lines, rest = data, b""
@@ -66,7 +67,7 @@ class SSEReader:
                     at = end + 1
                     continue
                 if start in _JSON and end < last and lines[end + 1] == _LF:
-                    # One line of data and the end of the event: what nearly all of them are.
+                    # Nearly all events are like this: one line of data, then the end of the event.
                     event, self._event = self._event, ""
                     yield Frame(lines[at + 6 : end], event)
                     at = end + 2
@@ -79,7 +80,7 @@ class SSEReader:
             self._hold(rest)
 
     def _whole_lines(self, data: bytes) -> tuple[bytes, bytes]:
-        """The lines that `data` completes, and the beginning of the line that follows them."""
+        """The lines that `data` completes, and the beginning of the next line."""
         if self._after_cr or _CR in data:
             data = self._unify_line_ends(data)
         end = data.rfind(b"\n") + 1
@@ -98,7 +99,7 @@ class SSEReader:
         return self._field(line) if line else self._dispatch()
 
     def close(self) -> Iterator[Frame]:
-        """The last event, if it is whole: half an event is not given out as one."""
+        """Yield the last event if it is complete. A cut event is not a frame."""
         if self._line:
             line = self._take_line()
             frame = self._field(self._strip_bom(line) if self._at_start else line)
@@ -144,7 +145,7 @@ class SSEReader:
             before = self._unclosed()
             self._event = value.decode("utf-8", "replace")
             return before
-        # Comments have an empty name; `id`, `retry` and unknown fields mean nothing to a translation.
+        # Comments have an empty name. The translation does not need `id`, `retry` and unknown fields.
         return None
 
     def _add(self, value: bytes) -> Frame | None:
@@ -154,10 +155,10 @@ class SSEReader:
         return before
 
     def _unclosed(self) -> Frame | None:
-        """The event before this line, where a server forgot the blank line between them.
+        """The event before this line, if the server left out the blank line between two events.
 
-        By the rules this would be one event of two lines, but the first is a whole JSON text: reading
-        them one by one is the useful answer.
+        The SSE specification makes one event of both lines. But the first line is a complete JSON text, and
+        two JSON texts in one event would not parse.
         """
         if len(self._data) == 1 and is_whole(self._data[0]):
             return self._dispatch()
@@ -173,7 +174,7 @@ class SSEReader:
 
     def _framed(self, data: bytes) -> Frame | None:
         event, self._event = self._event, ""
-        # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
+        # All protocols send JSON or `[DONE]`. Anything else is noise, such as `data: : keepalive`.
         data = data.lstrip(b" \t")
         return Frame(data, event) if data[:1] in (b"{", b"[") else None
 

@@ -1,7 +1,7 @@
-"""JSON into structs: strictly, which is fast, or else as loosely as servers are sloppy.
+"""Decode an upstream's JSON into structs: first strictly, which is fast, then leniently.
 
-Loose is: counts as strings or as floats, half an emoji, NaN. Whatever cannot be read even so is the
-upstream's fault, and this is the one place that says it.
+Lenient decoding accepts counts as strings or floats, lone surrogates, and NaN. JSON that even the lenient
+decoder rejects raises `UpstreamError`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class StructReader(Generic[T]):
-    """Reads frames, and what is kept raw inside of them, as structs of one kind.
+    """Decodes frames, or raw members of frames, as structs of one type.
 
-    `pieces` names the members whose text goes on in the next frame: half a surrogate pair at their end is
-    left as it is, for whoever puts the text together. Everywhere else it is mended.
+    `pieces` names the members whose text continues in the next frame. A lone surrogate in them stays: the
+    other half may follow, and `SurrogateJoiner` joins the two. In all other members a lone surrogate is
+    replaced.
     """
 
     def __init__(self, kind: type[T], pieces: frozenset[str] = frozenset()) -> None:
@@ -39,7 +40,7 @@ class StructReader(Generic[T]):
             return self.loosely(data, error)
 
     def loosely(self, data: bytes, error: Exception) -> T:
-        """Raises UpstreamError, with the strict reader's `error` as the reason."""
+        """Decode leniently. Raises UpstreamError, with the strict decoder's `error` as the reason."""
         try:
             return self._loose(data)
         except (ValueError, RecursionError):
@@ -67,13 +68,13 @@ class StructReader(Generic[T]):
 
 
 def present(raw: msgspec.Raw) -> bytes:
-    """What is kept raw; nothing where it is missing or null."""
+    """The bytes of a raw member; empty if it is missing or null."""
     data = bytes(raw)
     return b"" if data == b"null" else data
 
 
 def read_value(data: bytes) -> Any:
-    """Any JSON, halves of emoji mended. Raises UpstreamError."""
+    """Decode any JSON, and replace lone surrogates. Raises UpstreamError."""
     try:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
@@ -84,17 +85,17 @@ def read_value(data: bytes) -> Any:
 
 
 def mended(data: bytes) -> bytes:
-    """The same JSON, halves of emoji mended."""
+    """The same JSON with lone surrogates replaced."""
     return msgspec.json.encode(read_value(data))
 
 
 def _as_raw(value: Any) -> msgspec.Raw:
-    # In ASCII, so that a lone half stays an escape: whoever reads this in turn decides about it.
+    # ASCII output keeps a lone surrogate as an escape. The decoder of this raw member handles it.
     return msgspec.Raw(json.dumps(value).encode())
 
 
 def _raw_members(kind: msgspec.inspect.Type) -> dict[str, str]:
-    """Which members of a struct (and of those inside of it) are kept raw, alone or as a list."""
+    """The members of a struct, and of nested structs, that stay raw: `one` value or a list (`many`)."""
     found: dict[str, str] = {}
     match kind:
         case msgspec.inspect.StructType(fields=fields):

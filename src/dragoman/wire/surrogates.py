@@ -1,7 +1,7 @@
-r"""Text whose emoji were cut in two: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next.
+r"""Join surrogate pairs that were split: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next (law 47).
 
-Fast JSON readers refuse such frames; `loads` reads them, and `Joiner` holds the first half of a pair
-back until the second arrives, so that everything given out can be encoded.
+Servers that cut text by UTF-16 units split emoji like this. msgspec rejects such frames; `loads` reads them.
+`PairJoiner` holds the first half of a pair back until the second arrives, so all output can be encoded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 
 
 def loads(data: bytes) -> Any:
-    """JSON that may hold half a surrogate pair. Raises ValueError like `json.loads`."""
+    """Decode JSON that may hold lone surrogates. Raises ValueError like `json.loads`."""
     return json.loads(data)
 
 
@@ -22,8 +22,8 @@ def has_lone(text: str) -> bool:
     return _LONE.search(text) is not None
 
 
-class Joiner:
-    """Joins surrogate halves over neighbouring pieces of one text."""
+class PairJoiner:
+    """Joins surrogate pairs across consecutive pieces of one text."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -41,12 +41,12 @@ class Joiner:
 
 
 def _whole(text: str) -> str:
-    # UTF-16 puts halves together; what stays alone becomes U+FFFD, since no wire can carry it.
+    # The UTF-16 round trip joins pairs. A lone surrogate becomes U+FFFD, because UTF-8 cannot encode it.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def whole(value: Any) -> Any:
-    """A JSON value without lone halves."""
+    """A JSON value without lone surrogates."""
     if isinstance(value, str):
         return _whole(value) if has_lone(value) else value
     if isinstance(value, list):

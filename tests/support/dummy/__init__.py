@@ -17,10 +17,10 @@ from dragoman.protocols.facts import (
     Counting,
     Endpoints,
     Headers,
-    Listing,
+    ModelListFormat,
     Sdk,
     Server,
-    bounded,
+    output_limiter,
     without,
 )
 from dragoman.wire.sse import COMMENT
@@ -51,11 +51,11 @@ DUMMY = WireProtocol(
     render=answer.render,
     error_body=answer.error_body,
     keepalive=COMMENT,
-    patience=COMMENT,
+    early_keepalive=COMMENT,
     endpoints=Endpoints(answers=("/ask",), counts=("/ask/length",), claims=_claims),
     auth=Auth("x-dummy-key"),
     counting=Counting(suffix="/length", body=without("live", "limit"), member="length"),
-    listing=Listing(
+    listing=ModelListFormat(
         member="models",
         name="called",
         more="more",
@@ -64,7 +64,7 @@ DUMMY = WireProtocol(
         known="demo",
     ),
     open_headers=(VERSION,),
-    bounded=bounded("limit"),
+    limit_output=output_limiter("limit"),
     address=Address(endpoint=r"/ask$"),
     headers=_headers,
     tool_form=request.TOOLS,

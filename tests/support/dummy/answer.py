@@ -22,7 +22,7 @@ from dragoman.model.events import (
     UsageSeen,
 )
 from dragoman.model.messages import Part, Refusal, Text, Thinking, ToolCall
-from dragoman.protocols.base import Minted
+from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common import failures
 from dragoman.protocols.common.collect import Answer
 from dragoman.protocols.facts import Obj
@@ -98,8 +98,8 @@ def _usage(count: Obj) -> Usage:
 
 
 class StreamEncoder:
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
 
     def encode(self, events: list[Event]) -> bytes:
         values = (value for event in events if (value := self._value(event)) is not None)
@@ -112,7 +112,7 @@ class StreamEncoder:
     def _value(self, event: Event) -> Obj | None:
         match event:
             case Start(id, model):
-                return {"begin": id or self._minted.id, "model": model or self._minted.model}
+                return {"begin": id or self._context.id, "model": model or self._context.model}
             case BlockStart(block, part):
                 return {"open": block, **_head(part)}
             case TextDelta(block, text) | ArgumentsDelta(block, text):
@@ -139,10 +139,14 @@ def _count(usage: Usage) -> Obj:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
+def render(answer: Answer, context: AnswerContext) -> bytes:
     parts = [{**_head(p), "text": p.arguments if isinstance(p, ToolCall) else p.text} for p in answer.parts]
     assert answer.end is not None
-    head = {"id": answer.start.id or minted.id, "model": answer.start.model or minted.model, "answer": parts}
+    head = {
+        "id": answer.start.id or context.id,
+        "model": answer.start.model or context.model,
+        "answer": parts,
+    }
     end = _ENDS.get(answer.end.stop, "done")
     return msgspec.json.encode({**head, "end": end, "count": _count(answer.usage)})
 

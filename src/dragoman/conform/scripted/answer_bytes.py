@@ -33,7 +33,7 @@ from ...model.messages import (
     ToolCall,
     ToolResult,
 )
-from ...protocols.base import Minted, WireProtocol
+from ...protocols.base import AnswerContext, WireProtocol
 from ...protocols.common.collect import collect
 from ...protocols.registry import protocol
 from . import replies
@@ -64,9 +64,11 @@ class ReplyContext(msgspec.Struct, frozen=True, kw_only=True):
         return protocol(self.protocol)
 
     @property
-    def minted(self) -> Minted:
+    def answer_context(self) -> AnswerContext:
         usage = self.request.include_usage or not self.stream
-        return Minted(id=self.seed, created=self.created, model=self.request.model, include_usage=usage)
+        return AnswerContext(
+            id=self.seed, created=self.created, model=self.request.model, include_usage=usage
+        )
 
     def with_ids(self, parts: Sequence[Part]) -> list[Part]:
         """The parts, each call with an id like those of the protocol's servers."""
@@ -94,7 +96,7 @@ def send(context: ReplyContext, events: Iterable[Event | Wait]) -> Reply:
     answer = collect(event for event in events if not isinstance(event, Wait))
     if answer.failed is not None:
         return fail(context, answer.failed)
-    return replies.body(context.wire.render(answer, context.minted))
+    return replies.body(context.wire.render(answer, context.answer_context))
 
 
 def fail(context: ReplyContext, failure: Failed, **headers: str) -> Reply:
@@ -114,7 +116,7 @@ def frames(context: ReplyContext, events: Iterable[Event | Wait]) -> Iterator[St
 
 def encoded(context: ReplyContext, events: Iterable[Event | Wait]) -> Iterator[tuple[Event | Wait, bytes]]:
     """Every event with its bytes. Some events have none on this wire."""
-    encoder = context.wire.stream_encoder(context.minted)
+    encoder = context.wire.stream_encoder(context.answer_context)
     start: list[Event] = []
     for event in events:
         if isinstance(event, Wait):

@@ -15,7 +15,7 @@ from ...model.events import Failed, FailureKind
 from ...model.messages import Request
 from ...protocols.common.failures import from_exception
 from ...protocols.common.fields import is_object
-from ...protocols.facts import Counting, Listing
+from ...protocols.facts import Counting, ModelListFormat
 from ...protocols.registry import protocol as wire_protocol
 from . import answer_bytes, replies
 from .answer_bytes import ReplyContext
@@ -135,5 +135,5 @@ def _asked(counting: Counting, body: bytes) -> bytes:
     return body if asked is value else _encode(asked)
 
 
-def _entry(listing: Listing, behaviour: Behaviour) -> dict[str, Any]:
+def _entry(listing: ModelListFormat, behaviour: Behaviour) -> dict[str, Any]:
     return listing.entry(behaviour.name, f"{behaviour.name}: {behaviour.description}")

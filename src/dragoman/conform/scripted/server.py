@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ...protocols.base import WireProtocol
-from ...protocols.registry import PROTOCOLS, USUAL, spoken_at
+from ...protocols.registry import PROTOCOLS, USUAL, detect_protocol
 from ...transport.server import Handler, HttpRequest, Limits, Listener, Stream
 from ...transport.server.incoming import HttpSink
 from ...transport.server.routes import compiled
@@ -64,7 +64,7 @@ def reply_to(model: ScriptedModel, request: HttpRequest, body: bytes) -> Reply:
 
 def spoken_in(request: HttpRequest) -> WireProtocol:
     """The protocol of a request, by its path; by its headers if protocols share the path."""
-    return PROTOCOLS.get(spoken_at(request.path, request.headers).name, USUAL)
+    return PROTOCOLS.get(detect_protocol(request.path, request.headers).name, USUAL)
 
 
 async def play(request: HttpRequest, reply: Reply, pace: float = 1.0) -> Stream:

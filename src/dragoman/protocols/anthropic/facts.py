@@ -13,13 +13,13 @@ from ..facts import (
     Counting,
     Endpoints,
     Headers,
-    Listing,
+    ModelListFormat,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
     without,
 )
 from .request.read_tools import read_tool
@@ -30,9 +30,9 @@ _EVENTS = frozenset(
     {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
     | {"message_delta", "message_stop", "message", "ping"}
 )
-# Anthropic's own tools have their date in one piece, OpenAI's theirs in three.
+# Anthropic's tool types end with a date in one piece (`bash_20250124`), OpenAI's with a date in three.
 _OWN_TOOL = re.compile(r"[a-z_]+_\d{8}")
-# The endpoint that counts refuses these members.
+# Anthropic's `count_tokens` endpoint rejects these members.
 _ABOUT_THE_ANSWER = (
     "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata",
     "service_tier", "container",
@@ -48,13 +48,13 @@ def _asks_for_thinking(body: Obj) -> bool:
     return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
 
 
-def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
-    """A body with at most `most` output tokens, and `budget` of them for thinking."""
-    held = bounded("max_tokens")(body, most, None)
-    thinking: Any = held.get("thinking")
+def limit_output(body: Obj, most: int, budget: int | None) -> Obj:
+    """Limit a body to `most` output tokens, of which `budget` are for thinking."""
+    limited = output_limiter("max_tokens")(body, most, None)
+    thinking: Any = limited.get("thinking")
     if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
-        held["thinking"] = {**thinking, "budget_tokens": budget}
-    return held
+        limited["thinking"] = {**thinking, "budget_tokens": budget}
+    return limited
 
 
 def _is_tool(tool: Obj) -> bool:
@@ -78,7 +78,7 @@ def _page(entries: list[Obj]) -> Obj:
 
 
 def headers(target: Target) -> dict[str, str]:
-    """What every request needs beside its key."""
+    """The headers that every request needs besides the credential."""
     return {VERSION: target.anthropic_version}
 
 
@@ -89,9 +89,9 @@ COUNTING = Counting(
     suffix="/count_tokens",
     body=without(*_ABOUT_THE_ANSWER),
 )
-LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
-REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_thinking)
-# Its SDK adds /v1 to whatever base URL it is given.
+LISTING = ModelListFormat(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
+REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_thinking)
+# Anthropic's SDK adds /v1 to every base URL.
 ADDRESS = Address(endpoint=r"/messages$", own_version=lambda path, query: False)
 TOOLS = ToolForm(fits=_is_tool, read=read_tool)
 SDK = Sdk(whole=_is_whole)

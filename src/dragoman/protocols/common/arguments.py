@@ -1,4 +1,4 @@
-"""The arguments of a call, for wires on which they are a JSON object and not text."""
+"""The arguments of a call in protocols where they are a JSON object, not text (Anthropic, Gemini)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _decode = msgspec.json.Decoder().decode
 
 
 def spelled(arguments: msgspec.Raw) -> str:
-    r"""The arguments as the client spelled them, except for needless escapes.
+    r"""The text of the arguments as the client wrote it, except for unnecessary escapes.
 
-    A number that is decoded and encoded again may become another number, and a new spelling in one turn
-    breaks the upstream's prompt cache. Needless escapes go: Go writes `\u003c` for `<`, Python `\u00fc` for
-    `ü`. The model takes what it reads here for its own words, and would write like that.
+    Decoding and encoding could change numbers (law 14), and a new spelling in a later turn would invalidate
+    the upstream's prompt cache. Unnecessary escapes are removed: Go writes `\u003c` for `<`, Python `\u00fc`
+    for `ü`. The model treats this text as its own output and would start to write such escapes itself.
     """
     text = str(arguments, "utf-8")
-    if text.rfind("\\u") < 0:  # from the end, which is twice as fast in a text with many backslashes
+    if text.rfind("\\u") < 0:  # `rfind` is twice as fast as `find` in a text with many backslashes
         return text
     try:
         return _encode(_decode(arguments)).decode()
     except msgspec.ValidationError:
-        return text  # it holds a number out of range
+        return text  # a number is out of msgspec's range

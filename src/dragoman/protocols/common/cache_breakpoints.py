@@ -1,4 +1,4 @@
-"""Prompt-cache breakpoints: how many, and how long they live on either family of wires."""
+"""Prompt-cache breakpoints: their number, and their lifetimes at Anthropic and OpenAI."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .fields import Obj
 from .notices import Notices
 
 MOST = 4
-"""OpenAI and Anthropic agree: of more than four, the last ones are kept, which span the most."""
+"""OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes (law 41)."""
 _MARK = "prompt_cache_breakpoint"
-# OpenAI's breakpoints live half an hour unless they are to live longer.
+# Anthropic's `1h` becomes OpenAI's `12h`. OpenAI's default is 30 minutes, which covers Anthropic's `5m`.
 _LIFETIMES = {"1h": "12h", "12h": "12h"}
 
 
 def count_marks(messages: Iterable[Message]) -> int:
-    """How many there are on these, wherever they stand."""
+    """The number of breakpoints in these messages, also inside tool results."""
     return sum([_marks(part) for message in messages for part in message.parts])
 
 
@@ -29,7 +29,7 @@ def _marks(part: Part) -> int:
 
 
 def openai_mark(cache: Cache | None) -> Obj:
-    """The member that marks a part of Chat or Responses; nothing for a part without a mark."""
+    """The member that marks a part in Chat or Responses. Empty for a part without a breakpoint."""
     if cache is None:
         return {}
     lifetime = _LIFETIMES.get(cache.ttl or "")
@@ -38,7 +38,7 @@ def openai_mark(cache: Cache | None) -> Obj:
 
 
 def trim_openai_marks(parts: Iterable[Obj], notices: Notices) -> None:
-    """Takes the mark off all but the last few of `parts`, which the writer has just made."""
+    """Remove all breakpoints except the last four. `parts` must be new objects: this changes them."""
     marked = [part for part in parts if _MARK in part]
     for part in marked[:-MOST]:
         del part[_MARK]
@@ -50,19 +50,19 @@ def is_marked(part: Obj) -> bool:
 
 
 def unmarked(parts: list[Obj], most: int) -> tuple[list[Obj], int]:
-    """`parts` without their first marks, `most` of them at the most, and how many those were."""
+    """Copy `parts` without their first breakpoints, at most `most`. Returns the number removed, too."""
     result: list[Obj] = []
-    off = 0
+    removed = 0
     for part in parts:
-        if _MARK in part and off < most:
-            off += 1
+        if _MARK in part and removed < most:
+            removed += 1
             part = {key: value for key, value in part.items() if key != _MARK}
         result.append(part)
-    return result, off
+    return result, removed
 
 
 def surplus(marks: int, notices: Notices) -> int:
-    """How many of the first marks are to be left out."""
+    """The number of leading breakpoints to remove. Adds a notice if there are any."""
     if marks <= MOST:
         return 0
     message = f"only the last {MOST} cache breakpoints of {marks} are kept"

@@ -1,8 +1,8 @@
-"""Tool-call ids: legal for whoever reads them, and the upstream's own again when they come back.
+"""Make tool-call ids legal for the client and the upstream, and restore the upstream's ids (laws 9 and 10).
 
-To the client, an illegal id (Kimi's `functions.Bash:0`) is escaped reversibly, so no memory is needed to
-give the upstream its own id back on the next turn. Only an id too long for that is replaced by its hash;
-both the call and its result carry the hash from then on, so they still find each other.
+An id that is illegal for the client (Kimi's `functions.Bash:0`) is escaped. The escaping is reversible, so
+the next turn's request gets the upstream's own id back without stored state. Only an id that is too long for
+that is replaced by its hash. Then the call and its result both carry the hash, so they still match.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ANYTHING = r"(?s).+"
 _MARK = "dgm-"
 _HASHED = "dgmh-"
 OURS = "dgm"
-"""How ids begin that `for_client` made, or that look so."""
+"""The prefix of all ids from `for_client`."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
 _ESCAPE = re.compile(rb"-([0-9a-f]{2})")
 
@@ -29,16 +29,16 @@ def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
 
 
 class IdRule(msgspec.Struct, frozen=True):
-    """What a protocol accepts as a tool-call id."""
+    """The tool-call ids that a protocol or an upstream accepts."""
 
     pattern: str
     longest: int
     optional: bool = False
-    """Calls may go without one (Gemini 2 gives none)."""
+    """A call need not have an id (Gemini 2 sends none)."""
 
     @property
     def free(self) -> bool:
-        """May anything stand in one that is not too long?"""
+        """Is every character allowed?"""
         return self.pattern == _ANYTHING
 
     def legal(self, id: str) -> bool:
@@ -51,7 +51,7 @@ MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 
 
 def for_client(id: str, rule: IdRule) -> str:
-    """`id` as the client may see it; `from_client` undoes it."""
+    """Make `id` legal for the client. `from_client` reverses it."""
     if rule.legal(id) and not id.startswith((_MARK, _HASHED)):
         return id
     escaped = _MARK + "".join(c if _SAFE.match(c) else _hex(c) for c in id)
@@ -59,7 +59,7 @@ def for_client(id: str, rule: IdRule) -> str:
 
 
 def from_client(id: str) -> str:
-    """The upstream's own id, where `for_client` made this one."""
+    """Restore the upstream's own id from one of `for_client`. Other ids stay as they are."""
     if not id.startswith(_MARK):
         return id
     raw = _ESCAPE.sub(_byte, id[len(_MARK) :].encode())
@@ -74,7 +74,7 @@ def _byte(escape: re.Match[bytes]) -> bytes:
 
 
 def for_upstream(id: str, rule: IdRule) -> str:
-    """`id` as the target may see it: itself, or a stable stand-in for the call and its result alike."""
+    """Make `id` legal for the upstream: unchanged, or a hash. A call and its result get the same hash."""
     if rule.legal(id):
         return id
     digest = _digest(id)
@@ -82,7 +82,7 @@ def for_upstream(id: str, rule: IdRule) -> str:
 
 
 def upstream_ids(rule: IdRule) -> Callable[[str], str]:
-    """`for_upstream` for all ids of one request."""
+    """`for_upstream` with this rule, faster for rules that allow every character."""
     if not rule.free:
         return lambda id: for_upstream(id, rule)
     longest = rule.longest

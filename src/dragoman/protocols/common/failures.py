@@ -1,4 +1,4 @@
-"""Failures in neutral words, and the one table from HTTP statuses to them (protocols.md 1A.6, law 28)."""
+"""Neutral failures, and the only table that maps HTTP statuses to them (protocols.md 1A.6, law 28)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .fields import is_array, is_object
 
 
 class UpstreamFailed(Exception):
-    """The call failed before its answer began, or while it was running."""
+    """The request to the upstream failed before its answer began, or in the middle of it."""
 
-    def __init__(self, failure: Failed, *, again: bool = True) -> None:
+    def __init__(self, failure: Failed, *, retryable: bool = True) -> None:
         super().__init__(failure.message)
         self.failure = failure
-        self.again = again
-        """May the same be asked of the same target once more?"""
+        self.retryable = retryable
+        """May the gateway send the same request to the same target once more?"""
 
 
 STATUS: dict[FailureKind, int] = {
@@ -38,7 +38,7 @@ STATUS: dict[FailureKind, int] = {
     FailureKind.TIMEOUT: 504,
 }
 
-# What OpenAI calls them, in both of its protocols.
+# OpenAI's error types. Chat and Responses share them.
 OPENAI_TYPES: dict[FailureKind, str] = {
     FailureKind.INVALID_REQUEST: "invalid_request_error",
     FailureKind.AUTHENTICATION: "authentication_error",
@@ -60,7 +60,8 @@ _BY_STATUS: dict[int, FailureKind] = {status: kind for kind, status in STATUS.it
     503: FailureKind.OVERLOADED,
 }
 
-# Error types and codes as the providers write them, inside a 200 where no status tells.
+# Error types and codes of the providers. They decide when the HTTP status cannot: an error inside a stream
+# that began with status 200 (OpenRouter, Groq; protocols.md 4.2).
 _BY_WORD: dict[str, FailureKind] = {
     "invalid_request_error": FailureKind.INVALID_REQUEST,
     "invalid_argument": FailureKind.INVALID_REQUEST,
@@ -94,7 +95,7 @@ _BY_WORD: dict[str, FailureKind] = {
 }
 
 
-_SECONDS = re.compile(r"\d+(\.\d+)?s")
+_DURATION = re.compile(r"\d+(\.\d+)?s")
 
 
 def by_status(status: int) -> FailureKind:
@@ -105,27 +106,27 @@ def by_status(status: int) -> FailureKind:
 
 
 def from_exception(error: DragomanError) -> Failed:
-    """An exception of ours as the event that ends an answer."""
+    """Turn a Dragoman exception into the event that ends an answer."""
     kind = FailureKind.INVALID_REQUEST if isinstance(error, BadRequest) else FailureKind.UPSTREAM
     if error.fault == "dragoman":
         kind = FailureKind.SERVER
     return Failed(kind, error.message, error.status)
 
 
-def of_request(error: DragomanError) -> Failed:
-    """What the client did wrong is told by its kind: an unknown model is not found, not a broken upstream."""
+def from_request_error(error: DragomanError) -> Failed:
+    """Turn an error about a client's request into a failure. The status decides the kind (404: not found)."""
     if error.fault == "client":
         return Failed(by_status(error.status), error.message, error.status)
     return from_exception(error)
 
 
 def cut_off(message: str) -> Failed:
-    """The upstream's stream ended before the answer did."""
+    """The failure for a stream that ends before the answer is complete."""
     return Failed(FailureKind.UPSTREAM, message, 502, "stream_cut")
 
 
 def from_error(error: Any, status: int | None = None) -> Failed:
-    """An upstream's error value in any of the shapes seen: object, string, list of one, nested twice.
+    """Read an upstream's error value. Known shapes: object, string, list with one item, nested object.
 
     >>> from_error({"message": "Slow down", "type": "rate_limit_error"}).status
     429
@@ -164,7 +165,7 @@ def _failed(message: str, status: int | None, names: tuple[str, ...]) -> Failed:
 
 
 def _innermost(error: Any) -> Any:
-    """Gemini wraps an error in a list, gateways wrap the provider's error in their own."""
+    """Unwrap an error. Gemini wraps it in a list; gateways wrap the provider's error in their own."""
     for _ in range(4):
         if is_array(error) and error:
             error = error[0]
@@ -184,10 +185,10 @@ def _message(fields: dict[str, Any]) -> str:
 
 
 def _retry_delay(details: Any) -> float | None:
-    """Google says how long to wait in the body, as `"34.07s"` in a `google.rpc.RetryInfo`."""
+    """Google sends the retry delay in the body: `"34.07s"` in a `google.rpc.RetryInfo`, not in a header."""
     for detail in details if is_array(details) else ():
         delay = detail.get("retryDelay") if is_object(detail) else None
-        if isinstance(delay, str) and _SECONDS.fullmatch(delay):
+        if isinstance(delay, str) and _DURATION.fullmatch(delay):
             return float(delay[:-1])
     return None
 
@@ -199,7 +200,7 @@ def _as_status(value: Any) -> int | None:
 
 
 def from_body(status: int | None, body: bytes) -> Failed:
-    """An error answer as it came: JSON in any shape, or a page of HTML, or nothing."""
+    """Read the body of an error answer: JSON in any shape, an HTML page of a proxy, or nothing."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

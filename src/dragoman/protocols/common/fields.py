@@ -1,7 +1,6 @@
-"""Reading a client's JSON by hand: typed access that names the path when something is wrong.
+"""Typed access to a client's decoded JSON. An error names the path of the wrong field.
 
-Paths are put together only when there is something to complain of, so the good case costs a lookup and
-a type check.
+Paths are joined only for an error, so a valid field costs one lookup and one type check.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ def reject(message: str, where: str, key: str = "") -> NoReturn:
 
 
 def word(value: object) -> str:
-    """How a person would call the type of `value`."""
+    """The type of `value` in words, for error messages."""
     return _WORDS.get(type(value), type(value).__name__)
 
 
 def parse_object(body: Body) -> Obj:
-    """The body of a request, which must be one JSON object."""
+    """Decode a request body, which must be one JSON object."""
     try:
         value = decode_json(body)
     except ValueError as error:
@@ -63,10 +62,10 @@ def parse_object(body: Body) -> Obj:
 
 
 def decode_json(text: str | Body) -> Any:
-    r"""JSON as anybody may have written it. Raises ValueError for what is none.
+    r"""Decode JSON of any client. Raises ValueError if it is invalid.
 
-    JavaScript cuts strings between the halves of an emoji and writes `"\ud83d"`, which no other wire
-    can carry: such halves are mended.
+    JavaScript clients that cut a string inside a surrogate pair write `"\ud83d"`. UTF-8 cannot encode a lone
+    surrogate, so it is replaced.
     """
     try:
         return msgspec.json.decode(text)
@@ -78,7 +77,7 @@ def decode_json(text: str | Body) -> Any:
 
 
 def _no_json(constant: str) -> NoReturn:
-    """Python reads NaN and the infinities, but they are not JSON."""
+    """Python's decoder accepts NaN and Infinity, but JSON does not."""
     raise ValueError(f"{constant} is not JSON")
 
 
@@ -88,7 +87,7 @@ def as_object(value: Any, where: str) -> Obj:
     return value
 
 
-# In all of these it is `type is` and not isinstance: True is an int to Python, but not to a wire.
+# The functions below use `type is`, not isinstance: to Python, True is an int, but to JSON it is not.
 
 
 def _wrong(value: object, kind: type, where: str, key: str) -> NoReturn:
@@ -127,7 +126,7 @@ def number(obj: Obj, key: str, where: str) -> float | None:
 
 
 def array(obj: Obj, key: str, where: str) -> list[Any]:
-    """The list at `key`; missing or null is empty."""
+    """The list at `key`; empty if it is missing or null."""
     value: Any = obj.get(key)
     if value is None:
         return []
@@ -149,7 +148,7 @@ def mapping(obj: Obj, key: str, where: str) -> Obj | None:
 
 
 def strings(obj: Obj, key: str, where: str) -> tuple[str, ...]:
-    """A list of strings, or one string standing alone."""
+    """The strings at `key`: a list, or a single string."""
     value = obj.get(key)
     if value is None:
         return ()

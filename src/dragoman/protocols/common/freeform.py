@@ -1,7 +1,7 @@
-"""Freeform tools on wires that know only functions, and arguments on wires that want an object.
+"""Freeform tools for upstreams that support only functions, and arguments for protocols that need an object.
 
-A freeform (`custom`) tool takes text, perhaps by a grammar. Elsewhere it travels as a function with one
-string member `input`; the answer's translation takes the text out again (law 50).
+A freeform (`custom`) tool takes text, perhaps with a grammar (OpenAI only). For other upstreams it becomes a
+function with one string parameter, `input`. The translation of the answer extracts the text again (law 50).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .notices import Notices
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 PARAMETERS: Obj = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""What the function that stands for a freeform tool takes."""
+"""The parameters of the function that replaces a freeform tool."""
 
 
 def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
-    """The description and the parameters of the function that stands for a freeform tool."""
-    message = f"{tool.name!r} takes free text: it travels as a function with one string"
+    """The description and the parameters of the function that replaces a freeform tool."""
+    message = f"the upstream has no freeform tools: {tool.name!r} is sent as a function with one string"
     notices.say("custom-tool-emulated", path, message)
     words = [tool.description] if tool.description else []
     if tool.grammar:
@@ -32,9 +32,9 @@ def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
 
 
 def arguments_object(call: ToolCall, notices: Notices) -> Obj | msgspec.Raw:
-    """A call's arguments as an object; what is none is wrapped in one, so that nothing of it is lost.
+    """A call's arguments as a JSON object. Anything else is wrapped in an object, so that nothing is lost.
 
-    A JSON object is only checked and goes on as the model spelled it.
+    A valid object is only checked and keeps the model's spelling (law 14).
     """
     if call.kind == "custom":
         return {"input": call.arguments}
@@ -43,10 +43,10 @@ def arguments_object(call: ToolCall, notices: Notices) -> Obj | msgspec.Raw:
         _members(text)
         return msgspec.Raw(text)
     except (ValueError, RecursionError):
-        return _mended(call, notices)
+        return _wrapped(call, notices)
 
 
-def _mended(call: ToolCall, notices: Notices) -> Obj:
+def _wrapped(call: ToolCall, notices: Notices) -> Obj:
     value = _decoded(call.arguments)
     if is_object(value):
         return value

@@ -1,4 +1,4 @@
-"""Pictures, documents and sounds inside JSON: data URLs, and what OpenAI's wires share about them."""
+"""Images, documents and audio inside JSON: data URLs, and the parts that Chat and Responses share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...model.errors import BadRequest
 from ...model.messages import Media
 
 OPENAI = "openai"
-"""Who keeps the files that Chat and Responses requests name by their ids."""
+"""The provider that stores the files with the `file_id`s of Chat and Responses requests."""
 
 _YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
 # Not Python's own table: that one depends on the machine.
@@ -55,7 +55,7 @@ IMAGE_DETAILS = ("low", "high", "auto", "original")
 
 
 def split(url: str) -> tuple[str, str] | None:
-    """The media type and the base64 content of a data URL; None for any other.
+    """The media type and the base64 content of a data URL; None for any other URL.
 
     >>> split("data:image/png;base64,iVBO"), split("https://example.com/a.png")
     (('image/png', 'iVBO'), None)
@@ -78,7 +78,7 @@ def standard(data: str) -> str:
 
 
 def address(media: Media) -> str | None:
-    """Where `media` is: at its own address, or in a data URL."""
+    """The URL of `media`: its own, or a data URL with its content."""
     if media.data is None:
         return media.url
     fallback = "image/png" if media.kind == "image" else "application/pdf"
@@ -86,7 +86,7 @@ def address(media: Media) -> str | None:
 
 
 def text_of(document: Media, path: str) -> str | None:
-    """The words of a document, if it is one of plain text."""
+    """The text of a document; None if it is not a text document."""
     if document.text is not None:
         return document.text
     kind = document.media_type.lower().partition(";")[0].strip()
@@ -99,12 +99,12 @@ def text_of(document: Media, path: str) -> str | None:
 
 
 def titled(document: Media, words: str) -> str:
-    """The words of a document with its name before them."""
+    """The text of a document, after its name."""
     return "\n\n".join(filter(None, (document.name, words)))
 
 
 def file_name(document: Media) -> str:
-    """The name of an inline file, which OpenAI's protocols insist on.
+    """The name of an inline file: OpenAI refuses files without one.
 
     >>> file_name(Media(kind="document", media_type="application/msword"))
     'document.doc'
@@ -114,19 +114,19 @@ def file_name(document: Media) -> str:
 
 
 def is_address(text: str) -> bool:
-    """OpenRouter's clients put the address of a file where others put its content."""
+    """Is this a URL? OpenRouter's clients put the URL of a file in the place of its content."""
     return text.startswith(("https://", "http://"))
 
 
 def lone_file(media: Media, path: str) -> BadRequest:
-    """Why `media`, which has neither content nor an address, cannot be sent."""
+    """The error for `media` that has neither content nor a URL."""
     if media.file_id is not None:
-        return BadRequest("a file id is known only to the provider that gave it", path)
-    return BadRequest(f"the {media.kind} has neither content nor address", path)
+        return BadRequest("only the provider that issued a file id knows it: send the content or a URL", path)
+    return BadRequest(f"the {media.kind} has neither content nor a URL", path)
 
 
 def guessed_type(url: str) -> str:
-    """The media type of what is behind `url`, or in a file of that name; empty if it tells nothing."""
+    """Guess the media type from a URL or a file name; empty if it is unknown."""
     if url.startswith(_YOUTUBE):
         return "video/mp4"
     path = url.partition("?")[0].partition("#")[0]

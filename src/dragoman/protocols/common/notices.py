@@ -1,4 +1,4 @@
-"""Collecting what a translation could not carry: one notice for each thing, or a refusal when strict."""
+"""Collect notices: one for each part of a request that could not be carried over (law 39)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from ...model.messages import Notice
 
 
 class Notices:
-    """The notices of one request. Each (rule, path) is said once."""
+    """The notices of one request. Each pair of rule and path occurs once."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
         self._said: dict[tuple[str, str], Notice] = {}
 
     def say(self, rule: str, path: str, message: str) -> None:
-        """Something is dropped, weakened or emulated; `path` names it in neutral words."""
+        """Note that the field at `path` is dropped, weakened or emulated. If `strict`, refuse the request."""
         if self._strict:
             raise BadRequest(message, path)
         self._said.setdefault((rule, path), Notice(rule, path, message))

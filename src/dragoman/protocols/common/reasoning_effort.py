@@ -1,7 +1,7 @@
-"""How hard to think: words on one wire, a number of tokens on another. Both ways in one place.
+"""Map reasoning effort to token budgets and back: OpenAI has levels, Anthropic and Gemini have budgets.
 
-The buckets are the ones the words' own budgets fall into, so that a word that became a budget becomes the
-same word again (but for the finer ones: `minimal` is `low`, and all above `high` is `high`).
+The buckets are chosen so that a level that became a budget becomes the same level again. The exceptions:
+`minimal` becomes `low`, and `xhigh` and `max` become `high`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BUCKETS: tuple[tuple[int, Effort], ...] = ((0, "none"), (4096, "low"), (16_384,
 
 
 def effort(wanted: Reasoning | None) -> Effort | None:
-    """The word for what is wanted; None where it is left to the model.
+    """The effort level of a request; None if the model decides.
 
     >>> effort(Reasoning(budget=10_000)), effort(Reasoning(enabled=False)), effort(Reasoning(budget=-1))
     ('medium', 'none', None)
@@ -30,10 +30,10 @@ def effort(wanted: Reasoning | None) -> Effort | None:
         return None
     if wanted.enabled is False:
         return "none"
-    # Gemini says -1 for "as you like".
+    # Gemini's budget -1 means that the model decides.
     if wanted.effort is not None or wanted.budget is None or wanted.budget < 0:
         return wanted.effort
-    for most, word in _BUCKETS:
+    for most, level in _BUCKETS:
         if wanted.budget <= most:
-            return word
+            return level
     return "high"

@@ -1,7 +1,8 @@
-"""JSON Schema for targets that do not take all of it. Only ever weakens: what was allowed stays allowed.
+"""Adapt JSON Schemas to upstreams that support only a part of JSON Schema.
 
-A target's `Dialect` is data: the keywords it knows. Everything else is left out, since an unknown keyword
-makes some of them refuse the whole request (Gemini: `exclusiveMinimum`, `$schema`, `patternProperties`, …).
+Adapting only weakens a schema: every value that it allowed stays allowed (law 36). A `Dialect` lists the
+keywords that an upstream supports. All others are removed, because Gemini refuses the whole request for an
+unknown keyword (`exclusiveMinimum`, `$schema`, `patternProperties`, …).
 """
 
 from __future__ import annotations
@@ -30,34 +31,34 @@ _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "
 _NESTING = _ONE | _MANY | _NAMED
 
 ANNOTATIONS = frozenset({"$schema", "$comment"})
-"""Nobody validates by them, so leaving them out is no loss."""
+"""Keywords without effect on validation: removing them needs no notice."""
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """What a target's schemas may say."""
+    """The part of JSON Schema that an upstream supports."""
 
     keywords: frozenset[str] | None = None
-    """None: everything."""
+    """The supported keywords. None: all."""
     dropped: frozenset[str] = frozenset()
     root_dropped: frozenset[str] = frozenset()
-    """Keywords that may not stand at the top (Anthropic: `anyOf` and its like)."""
+    """Keywords that are not supported at the top level (Anthropic: `anyOf`, `oneOf`, `allOf`)."""
     string_enums: bool = False
-    """Enums of strings only; others are left out."""
+    """Only enums of strings are supported; others are removed."""
     check: Callable[[msgspec.Raw], Any] | None = None
-    """Raises `msgspec.ValidationError` for a schema that the dialect may have to change."""
+    """Raises `msgspec.ValidationError` for a schema that may need a change. Needs no decoded schema."""
 
     @property
     def drops_annotations(self) -> bool:
-        """Does it leave out `$schema`?"""
+        """Does the dialect remove `$schema`?"""
         return "$schema" in self.dropped or (self.keywords is not None and "$schema" not in self.keywords)
 
     def drops(self, schema: Schema) -> bool:
-        """Does it leave out any keyword of this very schema?"""
+        """Does the dialect remove a keyword of this schema itself (not of nested ones)?"""
         return not self.dropped.isdisjoint(schema) or (self.string_enums and "enum" in schema)
 
 
 EVERYTHING = Dialect(dropped=frozenset({"$schema"}))
-# A function's parameters may not branch at the top of a Responses tool.
+# OpenAI Responses rejects these keywords at the top level of a function's parameters.
 RESPONSES = Dialect(
     dropped=frozenset({"$schema"}),
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
@@ -111,7 +112,7 @@ class _GeminiSchema(
 
 
 class _GeminiRoot(_GeminiSchema, frozen=True, gc=False, rename={"schema": "$schema"}):
-    """The schema at the top. Many clients say there which JSON Schema it is."""
+    """The top-level schema. Many clients put `$schema` there."""
 
     schema: msgspec.Raw = _UNSAID
 
@@ -123,9 +124,9 @@ GEMINI = Dialect(
 
 
 def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
-    """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out.
+    """Adapt `schema` to `dialect`, as an object schema. Calls `note` with each removed keyword.
 
-    The members of a schema that was not decoded, and that need not be changed, stay undecoded.
+    If an undecoded schema needs no change, its members stay undecoded.
     """
     if isinstance(schema, msgspec.Raw):
         unchanged = _unchanged(schema, dialect)
@@ -133,9 +134,10 @@ def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Calla
             return _as_object(unchanged)
         schema = _decode(schema)
     result = dict(_walk(schema or {}, dialect, note))
-    # In the schema's own order: a set's is another in every process, and so would the notices be.
+    # Iterate in the schema's order: the order of a set differs between processes, and notices must not (law
+    # 40).
     dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
-    if dropped:  # what a branch allowed would be unevaluated without it
+    if dropped:  # without the branches, `unevaluatedProperties` would forbid what they allowed
         dropped += [keyword for keyword in result if keyword.startswith("unevaluated")]
     for keyword in dropped:
         del result[keyword]
@@ -144,7 +146,7 @@ def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Calla
 
 
 def _unchanged(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
-    """The members of a schema that loses at most annotations at its top; None if it has to be walked."""
+    """The members of a schema that loses only top-level annotations; None if it needs more changes."""
     members: Schema = _members(schema)
     if not dialect.root_dropped.isdisjoint(members):
         return None
@@ -161,27 +163,27 @@ def _unchanged(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
 
 
 def _drops_below(schema: msgspec.Raw, members: Schema, dialect: Dialect) -> bool:
-    """May a keyword that the dialect leaves out stand below the top? Escaped, it could be anywhere."""
+    """May a nested schema contain a keyword that the dialect removes? An escaped `$` counts as yes."""
     if not dialect.dropped:
         return False
     data = bytes(schema)
-    if b"$" not in data and b"\\u0024" not in data:  # all of these keywords begin so
+    if b"$" not in data and b"\\u0024" not in data:  # all keywords in `dropped` begin with `$`
         return False
     at_top = (data.count(keyword.encode()) > (keyword in members) for keyword in dialect.dropped)
     return b"\\u0024" in data or any(at_top)
 
 
 def complete(schema: Schema | msgspec.Raw | None) -> Schema:
-    """`schema` in the dialect of everything, as an object schema. Its members may stay undecoded."""
+    """`schema` as an object schema with all its keywords except `$schema`. Members may stay undecoded."""
     return sanitised(schema, EVERYTHING, no_loss)
 
 
 def no_loss(keyword: str) -> None:
-    """`$schema`, the only keyword left out of everything, neither allows nor forbids anything."""
+    """A `note` for `EVERYTHING`: it removes only `$schema`, which has no effect on validation."""
 
 
 def _as_object(schema: Schema) -> Schema:
-    """What every schema of a function's parameters says, said in this one too."""
+    """Add the members that the schema of a function's parameters must have: `type` and `properties`."""
     schema.setdefault("type", "object")
     if schema["type"] in ("object", _OBJECT):
         schema.setdefault("properties", {})
@@ -189,20 +191,20 @@ def _as_object(schema: Schema) -> Schema:
 
 
 def output_schema(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
-    """Like `sanitised`, for structured output: the root may be anything."""
+    """Like `sanitised`, for structured output: the top level need not be an object."""
     return _walk(schema or {}, dialect, note)
 
 
 def say_dropped(keywords: Iterable[str], path: str, notices: Notices) -> None:
-    """One notice for all the keywords that the schema at `path` lost."""
+    """Add one notice for all keywords that the schema at `path` lost."""
     lost = [keyword for keyword in dict.fromkeys(keywords) if keyword not in ANNOTATIONS]
     if lost:
-        message = f"the upstream's schemas may not say {', '.join(lost)} here"
+        message = f"the upstream does not support {', '.join(lost)} in this schema"
         notices.say("schema-keyword-dropped", path, message)
 
 
 def strict_ready(schema: Any) -> bool:
-    """OpenAI's condition for `strict`: every object is closed, and all its properties required."""
+    """OpenAI's condition for `strict` (protocols.md 4.6, 74): objects are closed, all properties required."""
     if is_array(schema):
         return all(strict_ready(item) for item in schema)
     if not is_object(schema):
@@ -238,7 +240,7 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
             result[keyword] = {k: _walk_any(v, dialect, note) for k, v in value.items()}
         else:
             result[keyword] = value
-    # Without its patterns, `additionalProperties` would forbid what they allowed.
+    # Without `patternProperties`, `additionalProperties` would forbid what the patterns allowed.
     if "patternProperties" in schema and "patternProperties" not in result:
         result.pop("additionalProperties", None)
     return result
@@ -247,7 +249,7 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
 def _put_alternatives(
     result: Schema, alternatives: list[Any], free: bool, dialect: Dialect, note: Callable[[str], None]
 ) -> None:
-    """`oneOf`. Once its branches say less, a value may fit two of them, and must not fail for it."""
+    """Write a `oneOf`. If its branches were weakened, a value may fit two of them: then write `anyOf`."""
     lost: list[str] = []
     written = [_walk_any(v, dialect, lost.append) for v in alternatives]
     for keyword in lost:
@@ -261,7 +263,7 @@ def _put_alternatives(
 
 
 def _equivalent(schema: Schema, dialect: Dialect) -> Schema:
-    """The same schema in keywords the dialect is likelier to know."""
+    """Rewrite `const` and `definitions` with keywords that more dialects support: `enum` and `$defs`."""
     keywords = dialect.keywords
     if keywords is None:
         return schema

@@ -1,9 +1,10 @@
-"""Carrying opaque reasoning through clients whose own slot is meant for somebody else's.
+"""Carry seals (opaque reasoning) through clients of another protocol.
 
-An Anthropic client has a place for Anthropic's signatures, a Responses client for OpenAI's encrypted
-content, a Gemini client for thought signatures. A seal of that very kind goes out as it is. A foreign one
-goes into the same slot in an envelope that names its origin, and is taken out again when it comes back,
-so that it reaches its issuer and nobody else. The envelope is plain base64, since Gemini's SDK insists.
+An Anthropic client stores signatures, a Responses client encrypted content, a Gemini client thought
+signatures. A seal of the client's own protocol goes into this slot unchanged. A foreign seal goes into the
+same slot in an envelope that names its issuer. The next request brings the envelope back, and only the issuer
+gets the seal (law 32). The envelope is plain base64, because Google's SDK rejects other signatures
+(protocols.md 1D.7).
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from ...model.messages import Seal
 
 _MAGIC = b"dragoman1:"
 OURS = "ZHJhZ29tYW4x"
-"""How an envelope begins: the magic is longer than the longest base64 tail, so its encoding is fixed."""
+"""The first characters of every envelope: the base64 of the first nine bytes of the magic."""
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
-    """A seal on its way through a client."""
+    """A seal, packed for a client."""
 
     seal: Seal
     call: str = ""
-    """The tool call this belongs to, where the client's slot is not on the call itself."""
+    """The id of the tool call that the seal belongs to, if the client's slot is not on the call itself."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -34,14 +35,14 @@ _decoder = msgspec.json.Decoder(Envelope)
 
 
 def to_slot(seal: Seal, protocol: str, call: str = "") -> str:
-    """What to write into the slot of a client that speaks `protocol`."""
+    """The text for the slot of a client that speaks `protocol`."""
     if seal.protocol == protocol and not call:
         return seal.data
     return base64.b64encode(_MAGIC + _encode(Envelope(seal, call))).decode()
 
 
 def is_base64(data: str) -> bool:
-    """Would a strict reader, such as Gemini's SDK, take it?"""
+    """Is this valid base64 to a strict decoder, such as Google's SDK?"""
     try:
         base64.b64decode(data.translate(_URL_SAFE), validate=True)
     except ValueError:
@@ -50,7 +51,7 @@ def is_base64(data: str) -> bool:
 
 
 def from_slot(data: str, protocol: str, id: str | None = None) -> Envelope:
-    """The seal found in a slot of `protocol`: ours in an envelope, or the protocol's own."""
+    """Read the seal in a slot of `protocol`: an envelope, or a seal of the protocol itself."""
     if data.startswith(OURS):
         try:
             raw = base64.b64decode(data, validate=True)
@@ -61,7 +62,7 @@ def from_slot(data: str, protocol: str, id: str | None = None) -> Envelope:
 
 
 def goes_back(seal: Seal | None, protocol: str, issuer: str) -> bool:
-    """May the upstream `issuer`, which speaks `protocol`, see the seal? Only if it may have made it."""
+    """May the upstream `issuer`, which speaks `protocol`, get this seal? Only if it may be the issuer."""
     if seal is None or seal.protocol != protocol:
         return False
     return not seal.issuer or not issuer or seal.issuer == issuer

@@ -1,20 +1,20 @@
-"""Emoji that were cut in two by the deltas of one block, put together again.
+"""Join surrogate pairs that the deltas of one block split (law 47).
 
-Only a frame that the strict reader refuses can hold half a surrogate pair, so this joins in from the
-first such frame on.
+Only a frame that the strict decoder rejects can contain a lone surrogate. So a decoder creates the joiner at
+the first such frame, and other streams do not pay for it.
 """
 
 from __future__ import annotations
 
 from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
-from ...wire.surrogates import Joiner
+from ...wire.surrogates import PairJoiner
 
 
-class Halves:
-    """The halves that wait for their other half, by block."""
+class SurrogateJoiner:
+    """Joins surrogate pairs in the deltas of each block."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], Joiner]] = {}
+        self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], PairJoiner]] = {}
 
     def join(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
@@ -31,6 +31,6 @@ class Halves:
 
     def _delta(self, event: TextDelta | ArgumentsDelta, out: list[Event]) -> None:
         kind = type(event)
-        _, joiner = self._waiting.setdefault(event.block, (kind, Joiner()))
+        _, joiner = self._waiting.setdefault(event.block, (kind, PairJoiner()))
         if text := joiner.feed(event.text):
             out.append(kind(event.block, text))

@@ -1,7 +1,7 @@
-"""Blocks for wires that have none: OpenAI Chat and Gemini send bare pieces of text, thought and refusal.
+"""Build blocks for protocols without blocks: OpenAI Chat and Gemini send only pieces of text.
 
-A run is a stretch of pieces of one kind. The first piece opens its block; a piece of another kind, or
-whatever else comes between, closes it.
+Consecutive pieces of one kind (text, thinking, refusal) form a text block. The first piece opens the block. A
+piece of another kind, or a call, closes it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from ...model.events import BlockEnd, BlockStart, Event, TextDelta
 from ...model.messages import Part, Refusal, Text, Thinking
 
 
-class Runs:
-    """Numbers the blocks of one answer and keeps the open run."""
+class TextBlocks:
+    """Numbers the blocks of one answer, and keeps track of the open text block."""
 
     __slots__ = ("_block", "_kind", "_next", "seen")
 
@@ -24,16 +24,16 @@ class Runs:
 
     @property
     def block(self) -> int | None:
-        """The open run's block."""
+        """The number of the open text block."""
         return self._block if self._kind else None
 
     @property
     def thought(self) -> int | None:
-        """The open run's block, if it is a thought."""
+        """The number of the open text block, if it is thinking."""
         return self._block if self._kind is Thinking else None
 
     def open(self, part: Part, out: list[Event]) -> int:
-        """A block that is not a run: a call, a picture, …"""
+        """Open a block of another kind (a call, an image, …) and return its number."""
         block = self._next
         self._next += 1
         self.seen = True
@@ -52,7 +52,7 @@ class Runs:
         self._grow(Refusal, text, out)
 
     def end(self, out: list[Event]) -> None:
-        """Close the open run, if there is one."""
+        """Close the open text block, if there is one."""
         if self._kind is None:
             return
         out.append(BlockEnd(self._block))

@@ -1,7 +1,7 @@
-"""A tool's definition in whichever protocol's form it is written.
+"""Read a tool definition in the form of any protocol.
 
-People paste tool lists from anywhere, and Cursor mixes them within one request. Each definition is read by
-the protocol whose form it has.
+Cursor mixes the forms of several protocols within one request (protocols.md 5.1), and people paste tool lists
+from other sources. The protocol whose form a definition has reads it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ NO_FORM = "none"
 
 
 def tool_shape(tool: Obj) -> str:
-    """The protocol that writes a tool exactly like this; `none` if no protocol does."""
+    """The name of the protocol with exactly this form; `none` if there is none."""
     found = _writer(tool)
     return NO_FORM if found is None else found.name
 
 
 def read_tool(tool: Obj, where: str) -> list[Tool]:
-    """One entry of a list of tools: usually one tool, but some protocols group theirs."""
+    """Read one entry of a tool list: usually one tool, but Gemini and Responses group several."""
     found = _writer(tool)
     if found is None:
         tool = _completed(tool)
@@ -31,18 +31,19 @@ def read_tool(tool: Obj, where: str) -> list[Tool]:
 
 
 def _writer(tool: Obj) -> WireProtocol | None:
-    from ..registry import PROTOCOLS  # here, as the registry lists Cursor, whose reader needs this module
+    # Imported here: the registry imports Cursor, whose request reader imports this module.
+    from ..registry import PROTOCOLS
 
     return next((record for record in PROTOCOLS.values() if record.tool_form.fits(tool)), None)
 
 
 def _completed(tool: Obj) -> Obj:
-    """A definition that is nearly OpenAI's, in one of its two forms."""
+    """Complete a definition that is nearly OpenAI's, so that Chat or Responses can read it."""
     return _flat_custom(tool) if tool.get("type") == "custom" else {**tool, "type": "function"}
 
 
 def _flat_custom(tool: Obj) -> Obj:
-    """A freeform tool with its grammar beside the format's type, as OpenAI's newer protocol has it."""
+    """A freeform tool in the flat form of Responses, from any mix of Chat's and Responses' form."""
     custom = tool["custom"] if is_object(tool.get("custom")) else tool
     format = custom.get("format")
     if is_object(format) and is_object(format.get("grammar")):

@@ -1,10 +1,9 @@
-"""Tool names: legal for the target, and the client's own again when the model calls them.
+"""Make tool names legal for the upstream, and map the upstream's names back to the client's tools (law 37).
 
-Every tool a client offers becomes one name on the upstream's wire: namespaces are flattened
-(`clock` + `now` → `clock__now`), illegal characters replaced, too-long names cut; whatever was changed, or
-would be another tool's name, gets a short hash of the original, so two tools never share a name. The map
-back is built from the tools of the very request, so it needs no memory. Where the upstream has namespaces
-itself, a tool is known by both of its names there too.
+Namespaces are flattened (`clock` + `now` → `clock__now`), illegal characters are replaced, and long names are
+cut. A name that changed, or that would equal the name of another tool, gets a short hash of the original. So
+two tools never share a name. The reverse map is built from the tools of the same request and needs no stored
+state. If the upstream supports namespaces, a tool keeps its namespace and its name.
 """
 
 from __future__ import annotations
@@ -23,19 +22,20 @@ _Key = str | tuple[str, str]
 """A name, or a namespace and a name."""
 
 
-# Of those that were found legal, which come again with every list of tools, so many are remembered.
+# The cache of names that were found legal: the same names come with every request of a conversation.
 _MOST = 4096
 _SHORT = 128
 
 
 @lru_cache(maxsize=64)
 def _matcher(pattern: str, longest: int) -> tuple[Callable[[str], re.Match[str] | None], set[str]]:
-    """Tells whether a name is legal, and the names of which it was told."""
+    """The check for a rule, and the cache of names that passed it."""
     return re.compile(pattern).fullmatch, set()
 
 
-# Gemini's computer use calls `click_at` and other names that nobody declares.
-_WITH_TOOLS_OF_THEIR_OWN = frozenset({"computerUse", "computer_use", "computer"})
+# Hosted tools that make the model call names which no client declares: Gemini's computer use calls
+# `click_at`.
+_WITH_UNDECLARED_CALLS = frozenset({"computerUse", "computer_use", "computer"})
 
 
 def _key(namespace: str | None, name: str) -> _Key:
@@ -43,28 +43,28 @@ def _key(namespace: str | None, name: str) -> _Key:
 
 
 class NameRule(msgspec.Struct, frozen=True):
-    """What a protocol accepts as a tool name."""
+    """The tool names that a protocol accepts."""
 
     pattern: str
     longest: int
     custom: bool = False
-    """Does it know freeform tools? Otherwise they travel as functions with one string `input`."""
+    """Does it support freeform tools? Otherwise they become functions with one string `input`."""
     namespaces: bool = False
 
 
-class Called(msgspec.Struct, frozen=True, gc=False):
-    """Which of the client's tools an upstream name means."""
+class CalledTool(msgspec.Struct, frozen=True, gc=False):
+    """The client's tool that an upstream's name refers to."""
 
     tool: Tool
     wrapped: bool
-    """A freeform tool that travels as a function: its input is the member `input`."""
+    """A freeform tool that the upstream sees as a function. Its text is in the member `input`."""
 
 
-Note = TypeVar("Note")
+Derived = TypeVar("Derived")
 
 
 class ToolNames:
-    """The names of one request's tools, there and back."""
+    """Maps the tool names of one request to the upstream's names, and back."""
 
     def __init__(self, tools: Iterable[Tool], rule: NameRule) -> None:
         self._rule = rule
@@ -72,12 +72,12 @@ class ToolNames:
         self._notes: dict[tuple[str, ...], Any] = {}
         tools = tuple(tools)
         self._hosted: frozenset[str] = frozenset()
-        named = {t.name: Called(t, False) for t in tools if t.kind == "function" and not t.namespace}
-        # Nearly always they are functions with names of their own, which were seen before.
+        named = {t.name: CalledTool(t, False) for t in tools if t.kind == "function" and not t.namespace}
+        # Nearly always all tools are functions with distinct legal names from earlier requests.
         usual = len(named) == len(tools) and named.keys() <= self._found_legal
         self._out: dict[_Key, str] = dict(zip(named, named, strict=True)) if usual else {}
-        self._by_key: dict[_Key, Called] = {**named} if usual else {}
-        self._by_name: dict[str, Called] = named if usual else {}
+        self._by_key: dict[_Key, CalledTool] = {**named} if usual else {}
+        self._by_name: dict[str, CalledTool] = named if usual else {}
         if not usual:
             self._hosted = frozenset(n for t in tools if t.kind == "hosted" for n in (t.name, t.hosted) if n)
             for tool in tools:
@@ -90,16 +90,16 @@ class ToolNames:
             return
         given = self._legal(self._full(namespace, name))
         space = namespace if self._rule.namespaces else None
-        # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
+        # A tool `a__b` and the tool `b` in the namespace `a` would get the same name.
         if _key(space, given) in self._by_key:
             given = self._hashed(given, f"{namespace or ''}\n{name}")
-        called = Called(tool, kind == "custom" and not self._rule.custom)
+        called = CalledTool(tool, kind == "custom" and not self._rule.custom)
         self._out[key] = given
         self._by_key[_key(space, given)] = called
         self._by_name.setdefault(given, called)
 
-    def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
-        """What somebody worked out about these tools: once for all answers that may call them."""
+    def note(self, key: tuple[str, ...], make: Callable[[], Derived]) -> Derived:
+        """Cache a value that is derived from these tools, such as a parsed schema."""
         found = self._notes.get(key)
         if found is None:
             found = self._notes[key] = make()
@@ -107,11 +107,11 @@ class ToolNames:
 
     @property
     def rule(self) -> NameRule:
-        """What the upstream accepts as a name."""
+        """The upstream's rule for names."""
         return self._rule
 
     def out(self, name: str, namespace: str | None = None) -> str:
-        """The name on the upstream's wire. The same for declared tools and for names in the history."""
+        """The upstream's name for a tool. Declared tools and tools in the history get the same name."""
         key = (namespace, name) if namespace else name
         return self._out.get(key) or self._elsewhere(name, namespace)
 
@@ -129,20 +129,21 @@ class ToolNames:
             meant = same[0] if len(same) == 1 else None
         return meant or self._legal(self._full(namespace, name))
 
-    def called(self, upstream_name: str, namespace: str | None = None) -> Called | None:
-        """The client's tool behind a name the upstream used, if it is one of them."""
+    def called(self, upstream_name: str, namespace: str | None = None) -> CalledTool | None:
+        """The client's tool for a name in the upstream's answer; None if no tool has this name."""
         if namespace and not self._rule.namespaces:
-            # Anthropic's toolsets: the calls of an upstream that has them name the set beside the tool.
+            # A call of an Anthropic toolset names the set separately (`toolset_name`).
             flat = self._out.get((namespace, upstream_name))
             return None if flat is None else self._by_name.get(flat)
         exact = self._by_key.get(_key(namespace, upstream_name))
-        # A model may leave the namespace out; then any tool of the name will do.
+        # Models leave out the namespace. Then the first tool with this name matches.
         return exact or (None if namespace else self._by_name.get(upstream_name))
 
     def offers(self, upstream_name: str, namespace: str | None = None) -> bool:
-        """May the model call a tool of this name? Where the client declared no tools, nobody knows.
+        """May the model call a tool of this name? True if the client declared no tools: then nobody knows.
 
-        Of what the provider defines, such as a toolset, not all names may be known here.
+        The names inside a toolset or another provider-defined tool are not all known here, so they are
+        allowed.
         """
         if not self.knows_tools or self.called(upstream_name, namespace) is not None:
             return True
@@ -151,19 +152,19 @@ class ToolNames:
             or any(name.endswith("toolset") for name in self._hosted)
         ):
             return True
-        return upstream_name in self._hosted or not self._hosted.isdisjoint(_WITH_TOOLS_OF_THEIR_OWN)
+        return upstream_name in self._hosted or not self._hosted.isdisjoint(_WITH_UNDECLARED_CALLS)
 
     @property
     def knows_tools(self) -> bool:
-        """Did the client declare any?"""
+        """Did the client declare any tools?"""
         return bool(self._by_name or self._hosted)
 
     def hosts(self, name: str) -> bool:
-        """Is it the name of a tool that the client wants the provider to run?"""
+        """Is this the name of a hosted tool, which the provider runs?"""
         return name in self._hosted
 
-    def declared(self) -> dict[str, Called]:
-        """All of them, by upstream name; of several in different namespaces the first."""
+    def declared(self) -> dict[str, CalledTool]:
+        """All tools by upstream name. If several namespaces share a name, the first tool."""
         return self._by_name
 
     def _full(self, namespace: str | None, name: str) -> str:

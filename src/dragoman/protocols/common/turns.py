@@ -1,8 +1,8 @@
-"""Conversations as strict targets want them: turns that alternate, and every call with its result.
+"""Conversations for strict upstreams: alternating turns, and a result for every call (laws 11 to 13).
 
-Readers use `Pairing` to refuse results that answer no call. Writers for Anthropic and Gemini use `turns`,
-which merges neighbours of one role and puts tool results first, in the order of their calls. What is said
-of a failed or a missing result is the same for all.
+Readers use `Pairing` to refuse results without a call. The writers for Anthropic and Gemini use `turns`. It
+merges consecutive messages of one role and puts tool results first, in the order of their calls. All writers
+use the same texts for failed and missing results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...model.errors import BadRequest
 from ...model.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .notices import Notices
 
-# Chat and Responses cannot say that a tool failed: the model must be told in words.
+# Chat and Responses have no field for a failed tool (matrix row 17 of protocols.md): the text has to say it.
 ERROR_MARK = "[error] "
 FAILED_SILENTLY = "The tool failed without saying why."
 PLACEHOLDER = "Continue."
@@ -24,12 +24,12 @@ PLACEHOLDER = "Continue."
 
 
 class Pairing:
-    """Follows the calls and results of a conversation while it is read."""
+    """Matches tool results to calls while a reader goes through a conversation."""
 
     __slots__ = ("_calls", "_lenient")
 
     def __init__(self, *, history_elsewhere: bool = False) -> None:
-        """`history_elsewhere`: earlier turns are kept by the server, so their calls are not here."""
+        """`history_elsewhere`: the server keeps earlier turns, so their calls are not in the request."""
         self._calls: set[str] = set()
         self._lenient = history_elsewhere
 
@@ -37,7 +37,7 @@ class Pairing:
         self._calls.add(id)
 
     def knows(self, id: str) -> bool:
-        """Was there, or may there have been, such a call?"""
+        """Can there be a call with this id?"""
         return id in self._calls or self._lenient
 
     def refuse(self, id: str, path: str) -> NoReturn:
@@ -45,19 +45,19 @@ class Pairing:
 
 
 def refuse_stray(id: str, path: str) -> NoReturn:
-    """Complain about a result at `path` that answers no call."""
+    """Refuse the request: the result at `path` belongs to no call."""
     raise BadRequest(f"no earlier tool call has the id {id!r}", path)
 
 
 class Turn(msgspec.Struct):
-    """Neighbouring messages of one role, as one."""
+    """Consecutive messages of one role, merged."""
 
     role: Role
     parts: list[Part]
 
 
 def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
-    """`messages` as alternating turns. A call that was never answered gets an answer that says so."""
+    """Merge `messages` into alternating turns. A call without a result gets a result that says so."""
     merged: list[Turn] = []
     last = None
     for message in messages:
@@ -78,7 +78,10 @@ def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
 
 
 def _answered(calls: list[ToolCall], merged: list[Turn], index: int, notices: Notices) -> list[Turn]:
-    """Put the results of `calls` in order at the head of the following user turn, making up none."""
+    """Move the results of `calls` to the front of the next user turn, in the order of the calls.
+
+    If there is no user turn before the next assistant turn, return one with missing results.
+    """
     following = _next_user(merged, index)
     if following is None:
         return [Turn("user", [missing_result(call, notices) for call in calls])]
@@ -99,14 +102,14 @@ def _next_user(merged: list[Turn], index: int) -> Turn | None:
 
 
 def missing_result(call: ToolCall, notices: Notices) -> ToolResult:
-    """An answer that says there is none: without one, every upstream refuses the whole conversation."""
+    """A result that says there is none. Without one, every upstream refuses the conversation."""
     notices.say("missing-tool-result", call.id, f"the call {call.id!r} of {call.name!r} has no result")
     missing = Text("No result was given for this call.")
     return ToolResult(call_id=call.id, parts=(missing,), is_error=True, kind=call.kind)
 
 
 def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
-    """The parts of a result, an error marked as such in its words."""
+    """The parts of a result. The text of an error starts with a mark."""
     if not result.is_error:
         return result.parts
     match result.parts:
@@ -122,9 +125,15 @@ def note_placeholder(notices: Notices) -> None:
 
 
 def note_prefill(messages: Sequence[Message], notices: Notices) -> None:
-    """A conversation that ends with the model's words means something else at every upstream."""
+    """Add a notice if the conversation ends with an assistant message (a prefill).
+
+    Anthropic's older models continue the text, newer ones refuse it, OpenAI starts a new turn (matrix row
+    54).
+    """
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant" or any(isinstance(p, ToolCall) for p in last.parts):
         return
-    message = "the conversation ends with the model's words: it may go on with them, or begin anew"
+    message = (
+        "the conversation ends with an assistant message: the model may continue it, or start a new answer"
+    )
     notices.say("prefill", f"messages[{len(messages) - 1}]", message)

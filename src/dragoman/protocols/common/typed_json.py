@@ -1,8 +1,8 @@
-"""Typed decoding of a client's JSON: `msgspec` checks the types, and its complaints become ours.
+"""Typed decoding of a client's JSON with msgspec, which checks the types.
 
-A struct names the members of one kind of object on a wire. What `msgspec` says about a wrong member
-("Expected `str`, got `int` - at `$.content[0].text`") becomes a `BadRequest` that names the path in the
-client's own request.
+A struct declares the members of one kind of object. An error of msgspec about a wrong member ("Expected
+`str`, got `int` - at `$.content[0].text`") becomes a `BadRequest` that names the path in the client's
+request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .fields import Body, Obj, decode_json, join
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
 Members = Mapping[str, msgspec.Raw]
-"""The members of a JSON object, not decoded."""
+"""The undecoded members of a JSON object."""
 
 _PLACE = re.compile(r"(?P<what>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`(?:, got `(?P<got>[^`]+)`)?")
@@ -51,7 +51,7 @@ Read = Callable[[Body, str], Request]
 
 
 def reads_body(read: Read) -> Read:
-    """A reader of request bodies that refuses JSON which is nested too deeply, wherever it finds that."""
+    """Decorate a request reader: JSON that is nested too deeply becomes a `BadRequest`."""
 
     @wraps(read)
     def checked(body: Body, path: str = "") -> Request:
@@ -64,8 +64,8 @@ def reads_body(read: Read) -> Read:
 
 
 def body_members(body: Body) -> dict[str, msgspec.Raw]:
-    """The members of a request body, which must be one JSON object."""
-    # msgspec does not look into the strings that it skips, and some of them are sent on undecoded.
+    """Split a request body, which must be one JSON object, into its members."""
+    # msgspec does not check the UTF-8 of strings that it skips, and some of them are sent on undecoded.
     if not (body.isascii() or is_utf8(body)):
         raise BadRequest("the request body is not valid UTF-8")
     try:
@@ -77,7 +77,7 @@ def body_members(body: Body) -> dict[str, msgspec.Raw]:
 
 
 def _split_body(body: Body) -> dict[str, msgspec.Raw]:
-    r"""JavaScript cuts strings between the halves of an emoji and writes `"\ud83d"`: halves are mended."""
+    r"""Split a body. JavaScript clients may send lone surrogates (`"\ud83d"`): they are replaced."""
     try:
         return _members(body)
     except msgspec.ValidationError:
@@ -89,14 +89,14 @@ def _split_body(body: Body) -> dict[str, msgspec.Raw]:
 
 
 def values(members: Members, undecoded: Collection[str]) -> Obj:
-    """The members as ordinary values, except those that stay `msgspec.Raw`."""
+    """Decode the members, except those in `undecoded`, which stay `msgspec.Raw`."""
     return {
         key: raw if key in undecoded and raw != _NULL else value(raw, key) for key, raw in members.items()
     }
 
 
 def as_json(value: Any) -> msgspec.Raw:
-    """An ordinary value as JSON, for a reader that takes undecoded values."""
+    """Encode a value for a reader that takes undecoded JSON."""
     try:
         return msgspec.Raw(_encode(value))
     except UnicodeEncodeError:
@@ -104,7 +104,7 @@ def as_json(value: Any) -> msgspec.Raw:
 
 
 def value(raw: msgspec.Raw, where: str) -> Any:
-    """One JSON value of any type."""
+    """Decode one JSON value of any type."""
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
@@ -112,7 +112,7 @@ def value(raw: msgspec.Raw, where: str) -> Any:
 
 
 def said(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
-    """A member that may be missing or null."""
+    """A member that may be missing or null: None in both cases."""
     return None if raw is msgspec.UNSET or raw == _NULL else raw
 
 
@@ -125,7 +125,7 @@ def opens_object(raw: msgspec.Raw) -> bool:
 
 
 def need_object(raw: msgspec.Raw, where: str) -> None:
-    """Refuse what is not an object."""
+    """Refuse a value that is not an object."""
     if not opens_object(raw):
         members_of(raw, where)
 
@@ -135,7 +135,7 @@ def opens_array(raw: msgspec.Raw) -> bool:
 
 
 def member(members: Members, key: str, kind: type[V], where: str) -> V:
-    """One member of an object, which must be there and of that type."""
+    """Decode a required member of an object as this type."""
     if key not in members:
         raise BadRequest("is required", join(where, key))
     try:
@@ -145,15 +145,15 @@ def member(members: Members, key: str, kind: type[V], where: str) -> V:
 
 
 def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
-    """The items of an array, not decoded."""
+    """The undecoded items of an array."""
     try:
         return _items(raw)
     except msgspec.ValidationError as error:
         raise refused(error, where) from None
 
 
-class Listed:
-    """An array of a request that is decoded as a whole. It is cut into its items only when that is needed."""
+class LazyArray:
+    """An array of a request. It is decoded as a whole, and split into its items only on demand."""
 
     __slots__ = ("_items", "_where", "json")
 
@@ -164,7 +164,7 @@ class Listed:
 
     @property
     def items(self) -> list[msgspec.Raw]:
-        """The items of the array, not decoded."""
+        """The undecoded items of the array."""
         if self._items is None:
             self._items = items(self.json, self._where)
         return self._items
@@ -175,9 +175,9 @@ class Listed:
     def decoded(
         self, usual: Callable[[msgspec.Raw], Iterable[V]], one: Callable[[msgspec.Raw, str], V]
     ) -> Iterable[V]:
-        """The items as structs. `usual` decodes the whole array; where it refuses, `one` decodes each item.
+        """Decode the items as structs: all at once with `usual`, or, if that fails, one by one with `one`.
 
-        Then an item is decoded only when the items before it were taken: the first mistake is told.
+        One by one, the first wrong item raises the error.
         """
         try:
             return usual(self.json)
@@ -186,20 +186,20 @@ class Listed:
 
 
 def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
-    """The members of an object, not decoded."""
+    """The undecoded members of an object."""
     try:
         return _members(raw)
     except msgspec.ValidationError as error:
         raise refused(error, where) from None
 
 
-def marked(raw: Raw) -> Raw:
-    """A message as it came, in which something is wrapped."""
+def mark_wrapped(raw: Raw) -> Raw:
+    """A copy of `raw` with `wrapped` set."""
     return msgspec.structs.replace(raw, wrapped=True)
 
 
 class Reader(Generic[T]):
-    """Reads objects of one kind."""
+    """Decodes objects of one struct type."""
 
     def __init__(self, kind: type[T]) -> None:
         self._decode = msgspec.json.Decoder(kind).decode
@@ -207,21 +207,21 @@ class Reader(Generic[T]):
         self._known = frozenset((*kind.__struct_encode_fields__, *((tag,) if tag else ())))
 
     def read(self, raw: msgspec.Raw, where: str) -> T:
-        """The object `raw`, which is at `where` in the request."""
+        """Decode the object `raw` at the path `where` of the request."""
         try:
             return self._decode(raw)
         except msgspec.ValidationError as error:
             raise refused(error, where) from None
 
     def split(self, members: Members, where: str) -> tuple[T, Obj | None]:
-        """The object of these members, and the members that the struct does not know."""
+        """Decode these members. Returns the struct, and the members that the struct does not declare."""
         known = {key: raw for key, raw in members.items() if key in self._known}
         unknown = {key: value(raw, join(where, key)) for key, raw in members.items() if key not in known}
         return self.read(msgspec.Raw(_encode(known)), where), unknown or None
 
 
 def refused(error: msgspec.ValidationError, where: str) -> BadRequest:
-    """A complaint of msgspec's about the value at `where`, in our words."""
+    """Turn an error of msgspec about the value at `where` into a `BadRequest`."""
     text, path = str(error), ""
     if place := _PLACE.fullmatch(text):
         text, path = place["what"], place["path"]

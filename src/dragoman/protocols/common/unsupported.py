@@ -1,8 +1,7 @@
-"""What a request wishes for beyond its words, as far as all writers must agree about it.
+"""Features of a request that another protocol does not support. The rules are the same for all writers.
 
-A wish that another protocol cannot fulfil is refused if leaving it out would change what the answer means,
-and dropped with a notice if the answer is merely another. The rule of a notice is the same whichever the
-upstream.
+A feature is refused if the answer would mean something else without it. Otherwise it is dropped with a
+notice. The notice has the same rule name for every upstream.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from ...model.messages import Request, Settings, Tool
 from .fields import Obj, is_array, is_object
 from .notices import Notices
 
-# Top-level fields that stand for a part of the conversation kept at the provider, or that have it done by
-# somebody whom only that provider reaches.
-_ELSEWHERE = {
+# Top-level fields that refer to data or servers which only the client's provider can reach. The request is
+# refused: without them, the model would answer another conversation.
+_PROVIDER_STATE = {
     "cachedContent": "content cached at the provider cannot be sent elsewhere",
     "cached_content": "content cached at the provider cannot be sent elsewhere",
     "continuationToken": "an answer can be continued only by the provider that began it",
@@ -26,8 +25,8 @@ _ELSEWHERE = {
     "thread": "a thread kept at the provider cannot be continued elsewhere",
     "prompt": "a prompt stored at the provider cannot be sent elsewhere",
 }
-# Fields that change nothing in the answer another provider's model gives, or that say nothing new: how
-# the bytes are to be padded, kept, moderated or accounted.
+# Fields without influence on the content of another provider's answer: padding, storage, moderation,
+# accounting.
 _HARMLESS = frozenset(
     {
         *("include", "client_metadata", "stream_options", "truncation", "moderation", "user"),
@@ -36,7 +35,7 @@ _HARMLESS = frozenset(
         *("safetySettings", "safety_settings", "betas", "inference_geo", "user_profile_id"),
     }
 )
-# Of these objects, what they say beyond what is understood; members not named here are losses.
+# Members of these objects that are harmless, too. Any other member needs a notice.
 _HARMLESS_MEMBERS: dict[str, frozenset[str]] = {
     "reasoning": frozenset({"summary", "generate_summary", "context"}),
     "text": frozenset(),
@@ -54,8 +53,8 @@ _RULES = {
 }
 
 
-def came_over(request: Request, protocol: str) -> bool:
-    """Did it come over this very wire? Parts of it may have been changed since."""
+def was_sent_in(request: Request, protocol: str) -> bool:
+    """Did the client send this request in `protocol`? True even if parts of it were changed since."""
     if request.raw is not None:
         return request.raw.protocol == protocol
     raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
@@ -63,7 +62,7 @@ def came_over(request: Request, protocol: str) -> bool:
 
 
 def check_choice(request: Request) -> None:
-    """A choice that names no tool is the client's mistake, whatever the protocol."""
+    """Refuse a tool choice that names an unknown tool (law 38)."""
     choice = request.settings.tool_choice
     if choice is None or choice.mode != "named":
         return
@@ -74,34 +73,34 @@ def check_choice(request: Request) -> None:
 
 
 def refuse_untranslatable(request: Request) -> None:
-    """What can neither be carried to another protocol nor be left out."""
+    """Refuse features that can neither be translated nor dropped."""
     check_choice(request)
     settings = request.settings
     if settings.n is not None and settings.n > 1:
-        raise BadRequest("several answers at once cannot be translated", "settings.n")
+        raise BadRequest("this upstream gives only one answer: ask for one", "settings.n")
     if settings.audio_out:
-        raise BadRequest("answers in sound cannot be translated", "settings.audio_out")
+        raise BadRequest("audio answers cannot be translated: ask for text", "settings.audio_out")
     if settings.background:
-        raise BadRequest("an answer in the background cannot be translated", "settings.background")
+        raise BadRequest("background answers cannot be translated: ask for a stream", "settings.background")
     if settings.previous_response_id is not None:
-        message = f"no answer is known by the id {settings.previous_response_id!r}: send the whole history"
+        message = f"there is no response {settings.previous_response_id!r}: send the whole conversation"
         raise BadRequest(message, "settings.previous_response_id")
     for key, value in (request.extras or {}).items():
-        if key in _ELSEWHERE and value:
-            raise BadRequest(_ELSEWHERE[key], f"extras.{key}")
+        if key in _PROVIDER_STATE and value:
+            raise BadRequest(_PROVIDER_STATE[key], f"extras.{key}")
 
 
-def say_foreign(request: Request, notices: Notices) -> None:
-    """One notice for each top-level field that only the client's own protocol understands."""
+def note_unsupported_fields(request: Request, notices: Notices) -> None:
+    """Add one notice for each top-level field that only the client's own protocol supports."""
     for key, value in (request.extras or {}).items():
-        if key in _HARMLESS or value in (None, {}, []) or _says_nothing(key, value):
+        if key in _HARMLESS or value in (None, {}, []) or _is_harmless(key, value):
             continue
-        notices.say("opaque-dropped", f"extras.{key}", f"{key} means nothing to this upstream")
+        notices.say("opaque-dropped", f"extras.{key}", f"this upstream does not support {key}")
 
 
-def _says_nothing(key: str, value: Any) -> bool:
+def _is_harmless(key: str, value: Any) -> bool:
     if key == "context_management":
-        # Claude Code always asks for old thoughts to be cleared: another model never gets any.
+        # Claude Code always asks to clear old thinking. Other upstreams never get any.
         edits = value.get("edits") if is_object(value) else None
         return is_array(edits) and all(_clears_thoughts(edit) for edit in edits)
     if key in ("modalities", "responseModalities", "response_modalities"):
@@ -109,7 +108,7 @@ def _says_nothing(key: str, value: Any) -> bool:
     members = _HARMLESS_MEMBERS.get(key)
     if members is None or not is_object(value):
         return False
-    return all(name in members or _says_nothing(name, inner) for name, inner in value.items())
+    return all(name in members or _is_harmless(name, inner) for name, inner in value.items())
 
 
 def _clears_thoughts(edit: Any) -> bool:
@@ -121,27 +120,27 @@ def _is_text_only(value: Any) -> bool:
 
 
 def say_dropped(settings: Settings, names: Iterable[str], notices: Notices) -> None:
-    """One notice for each of the settings `names` that was made and has no place at the upstream."""
+    """Add one notice for each of the settings `names` that the client sets and the upstream lacks."""
     for name in names:
         if getattr(settings, name) not in (None, {}):
             notices.say(_RULES[name], f"settings.{name}", f"this upstream has no {name}")
 
 
 def opaque_user(user: str | None, longest: int) -> str | None:
-    """The user's id; Claude Code's is a whole JSON document, and too long a one goes as its hash."""
+    """The user's id, or its hash if it is too long: Claude Code sends a whole JSON document as id."""
     if not user or len(user) <= longest:
         return user or None
     return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def words_only(metadata: Obj | None) -> Obj | None:
-    """The metadata that OpenAI takes: at most sixteen pairs of strings."""
+def string_pairs(metadata: Obj | None) -> Obj | None:
+    """The metadata that OpenAI accepts: at most sixteen pairs of strings."""
     pairs = [(k, v) for k, v in (metadata or {}).items() if isinstance(v, str)]
     return dict(pairs[:16]) or None
 
 
 def say_deferred(tool: Tool, notices: Notices) -> None:
-    """Tools that were to be looked up later are all sent at once: one loss, however many there are."""
+    """Add one notice for all deferred tools: an upstream without tool search gets all of them at once."""
     if tool.deferred:
-        message = "tools cannot be looked up later here: all of them are sent at once"
+        message = "this upstream has no tool search: all deferred tools are sent at once"
         notices.say("deferred-tools-flattened", "tools", message)

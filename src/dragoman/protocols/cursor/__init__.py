@@ -1,6 +1,6 @@
-"""Cursor: requests in any protocol's shape, answered in its own JSON, or in Chat with each call whole.
+"""Cursor: requests in the form of any protocol, answers in Cursor's own JSON, or in Chat with whole calls.
 
-No upstream speaks it: a reply protocol.
+It is a reply protocol: no upstream speaks it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOL = ClientProtocol(
     render=encoder.render,
     error_body=error_body,
     keepalive=COMMENT,
-    patience=COMMENT,
+    early_keepalive=COMMENT,
     endpoints=facts.ENDPOINTS,
     asked_in=OPENAI_CHAT.name,
 )
@@ -36,7 +36,8 @@ PROTOCOL = ClientProtocol(
 CHAT: ClientProtocol = msgspec.structs.replace(
     OPENAI_CHAT,
     read_request=read_request,
-    # Its bridges cut ids after 64 characters, and then no result finds its call.
+    # Cursor's bridges cut ids after 64 characters, and then results do not match their calls (protocols.md
+    # 5.1).
     ids=WORDS,
     serial=True,
     whole=True,
@@ -44,4 +45,4 @@ CHAT: ClientProtocol = msgspec.structs.replace(
     freeform="function",
     endpoints=facts.CHAT_ENDPOINTS,
 )
-"""What Cursor's backend takes at an "OpenAI base URL": Chat, but it reads calls eagerly."""
+"""The Chat dialect of Cursor's backend at an "OpenAI base URL": it needs each call in one piece."""

@@ -1,4 +1,4 @@
-"""Facts about Cursor: its paths, and what it has in common with Chat, in which it asks."""
+"""Facts about Cursor: the paths of its own format and of its Chat dialect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ENDPOINTS = Endpoints(
     answers=("/chat/completions",),
     own=("/cursor/v2",),
 )
-# Cursor puts `/chat/completions` behind whatever base URL it was given, `/v1` or none.
+# Cursor appends `/chat/completions` to the configured base URL, which may or may not end with `/v1`.
 CHAT_ENDPOINTS = Endpoints(
     roots=("/cursor", "/cursor/v1"),
     answers=("/chat/completions",),

@@ -16,13 +16,13 @@ from ..facts import (
     Counting,
     Endpoints,
     Headers,
-    Listing,
+    ModelListFormat,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
 )
 from .request.keys import camel
 from .request.read_tools import read_tool
@@ -31,7 +31,7 @@ _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _KEY = "x-goog-api-key"
 _WRAPPER = "generateContentRequest"
 _TABLES = ("generationConfig", "generation_config")
-_BOUND = bounded("maxOutputTokens", "max_output_tokens")
+_limit = output_limiter("maxOutputTokens", "max_output_tokens")
 _MARKS = frozenset({"candidates", "usageMetadata", "promptFeedback", "responseId"})
 _SDK_MARKS = frozenset({"candidates", "usage_metadata", "response_id"})
 _ARGUMENTS = frozenset({"args", "response"})
@@ -42,7 +42,7 @@ def _claims(path: str, headers: Headers) -> bool:
 
 
 def _wants_array(query: Headers, headers: Headers) -> bool:
-    """Clients get server-sent events if they ask for them, and else what Google gives: an array."""
+    """Google streams server-sent events only on request (`alt=sse`), and a JSON array otherwise."""
     asked = query.get("alt", query.get("$alt", ""))
     return asked != "sse" and "text/event-stream" not in headers.get("accept", "")
 
@@ -52,13 +52,13 @@ def _wrapped(body: Obj, model: str) -> Obj:
 
 
 def _unwrapped(body: Obj) -> Obj:
-    """google-genai may wrap the request that it asks about."""
+    """google-genai may wrap the request for counting in `generateContentRequest`."""
     inner: Any = body.get(_WRAPPER)
     return inner if is_object(inner) else body
 
 
 def _answers(entry: Obj) -> bool:
-    """Google also lists models that only embed."""
+    """Google also lists embedding models. They do not generate content."""
     methods: Any = entry.get("supportedGenerationMethods")
     return not is_array(methods) or _METHODS[0] in methods
 
@@ -67,13 +67,13 @@ def _entry(name: str, title: str) -> Obj:
     return {"name": f"models/{name}", "displayName": title, "supportedGenerationMethods": list(_METHODS)}
 
 
-def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
-    """A body with at most `most` output tokens."""
-    return {**body, **{key: _BOUND(body[key], most, None) for key in _TABLES if is_object(body.get(key))}}
+def limit_output(body: Obj, most: int, budget: int | None) -> Obj:
+    """Limit a body to `most` output tokens."""
+    return {**body, **{key: _limit(body[key], most, None) for key in _TABLES if is_object(body.get(key))}}
 
 
 def _own_version(path: str, query: str) -> bool:
-    # Vertex: the models of a project, below a version that stands in front.
+    # Vertex has the version at the front of the path: `/v1/projects/…/publishers/google/models`.
     return "/publishers/" in path or re.search(r"/v1alpha$", path) is not None
 
 
@@ -86,14 +86,14 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
 
 
 def _on_wire(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """google-genai's objects call `finishReason` `finish_reason` when they are dumped without aliases."""
+    """google-genai dumps objects with snake_case names: `finish_reason` for `finishReason`."""
     return event if _SDK_MARKS.isdisjoint(event) else _camel(event)
 
 
 def _camel(value: Any) -> Any:
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value)
-        # Arguments are the model's own: their keys are not ours to rename.
+        # Arguments and results are content: their keys must not be renamed.
         return {
             camel(key): member if key in _ARGUMENTS else _camel(member)
             for key, member in members.items()
@@ -120,7 +120,7 @@ def _sign(parts: Sequence[Part], thought: str, seal: Seal) -> list[Part]:
 
 
 ENDPOINTS = Endpoints(
-    # A model's name may hold slashes (`openrouter/google/gemini-3-pro`); the verb follows the last colon.
+    # A model's name may contain slashes (`openrouter/google/gemini-3-pro`). The verb follows the last colon.
     roots=("/v1beta", "/v1", "/v1alpha"),
     answers=("/models/{model:.+}:{action:generateContent|streamGenerateContent}",),
     counts=("/models/{model:.+}:countTokens",),
@@ -130,7 +130,7 @@ ENDPOINTS = Endpoints(
 )
 AUTH = Auth(_KEY, ("ya29.",))
 COUNTING = Counting(suffix=":countTokens", body=_wrapped, asked=_unwrapped, member="totalTokens")
-LISTING = Listing(
+LISTING = ModelListFormat(
     path="/v1beta/models?pageSize=1000",
     member="models",
     name="name",
@@ -141,9 +141,9 @@ LISTING = Listing(
     page=lambda entries: {"models": entries},
     known="gemini-2.5-flash",
 )
-# Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers.
-# Many clients (opencode, pi, Google's SDK) leave out the ids of calls.
-REASONING = Reasoning(seals=True, call_ids=False)
+# Gemini does not need its thoughts back, and its CLI drops them, so a thought cannot carry a foreign seal.
+# Many clients (opencode, pi, Google's SDK) drop the ids of calls.
+REASONING = ReasoningReplay(seals=True, call_ids=False)
 ADDRESS = Address(
     endpoint=r"/models(/[^/]+)?$", distinctive=False, version="/v1beta", own_version=_own_version
 )

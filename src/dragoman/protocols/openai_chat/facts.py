@@ -8,7 +8,7 @@ import msgspec
 
 from ...model.messages import Tool
 from ..common.fields import is_object
-from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, bounded
+from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, output_limiter
 from .request.read_tools import read_tool
 
 
@@ -21,7 +21,7 @@ def _is_tool(tool: Obj) -> bool:
 
 
 def _has_flat_grammar(custom: Obj) -> bool:
-    """Chat puts a grammar into an object of its own; this one has it beside the format's type."""
+    """Is the grammar next to the format's type, as in Responses? Chat nests it in an object."""
     format: Any = custom.get("format")
     return is_object(format) and format.get("type") == "grammar" and not is_object(format.get("grammar"))
 
@@ -44,15 +44,15 @@ def _block(frame: Obj) -> int | None:
 
 
 def _seal(data: str, seed: str) -> tuple[str, None]:
-    """As OpenRouter has it: a list of details that comes back as it is."""
+    """A seal in OpenRouter's form: a list of `reasoning_details`."""
     detail = {"type": "reasoning.encrypted", "data": data, "format": "scripted-v1"}
     return msgspec.json.encode([detail]).decode(), None
 
 
 ENDPOINTS = Endpoints(answers=("/chat/completions",))
-BOUNDED = bounded("max_tokens", "max_completion_tokens")
+limit_output = output_limiter("max_tokens", "max_completion_tokens")
 ADDRESS = Address(endpoint=r"/chat/completions$", family="openai")
-# Most servers of this protocol are not OpenAI's and know only its older half.
+# Most Chat servers are not OpenAI's, and do not support OpenAI's newer members.
 DEFAULTS = {"chat_compatible": True, "max_tokens_field": "max_tokens"}
 OPEN_HEADERS = ("openai-beta",)
 TOOLS = ToolForm(fits=_is_tool, read=_read_tool)

@@ -1,9 +1,9 @@
-"""Responses' own tools that the client runs: `local_shell`, `shell`, `apply_patch` and `tool_search`.
+"""Built-in tools of Responses that the client runs: `local_shell`, `shell`, `apply_patch`, `tool_search`.
 
-They are declared by their type alone, and called by items of their own. To every other protocol they are
-functions whose arguments are what the item's `action` or `operation` would be, so that a call becomes the
-item again (`call_item`) by putting it there. A shell in a container of OpenAI's is not one of them, nor is a
-search that OpenAI does.
+A client declares them by type only, and each has its own type of call item. For every other protocol they
+become functions. The arguments of such a function are the item's `action` or `operation`, so `call_item` can
+turn a call into the item again. A shell in OpenAI's container, or a search on OpenAI's side, is not a
+client's tool.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STRING: Obj = {"type": "string"}
 _STRINGS: Obj = {"type": "array", "items": _STRING}
 
 
-def _milliseconds(says: str) -> Obj:
-    return {"type": "integer", "description": says}
+def _milliseconds(description: str) -> Obj:
+    return {"type": "integer", "description": description}
 
 
 _LOCAL_SHELL: Obj = {
@@ -68,27 +68,27 @@ _APPLY_PATCH: Obj = {
 
 
 class Builtin(msgspec.Struct, frozen=True):
-    """One of these tools."""
+    """A built-in tool."""
 
-    says: str
+    description: str
     parameters: Obj
     item: str
-    """The type of the item that calls it."""
+    """The type of its call item."""
     output: str
-    """The type of the item that says what became of it."""
-    holds: str
-    """The member of that item which holds the arguments."""
+    """The type of its output item."""
+    argument_member: str
+    """The member of the call item that holds the arguments."""
     fixed: Obj = {}
-    """What always stands among the arguments on the wire."""
-    beside: Obj = {}
-    """What stands in definition, call and output where it is the client that runs it."""
+    """Arguments that the call item always has."""
+    markers: Obj = {}
+    """Members of the definition, call and output that show that the client runs the tool."""
 
     def is_run_by_client(self, thing: Obj) -> bool:
-        """Is it the client that runs what this definition, call or output is about?"""
+        """Does this definition, call or output belong to a tool that the client runs?"""
         environment = thing.get("environment")
         if is_object(environment) and environment.get("type") != "local":
             return False
-        return all(thing.get(key) == value for key, value in self.beside.items())
+        return all(thing.get(key) == value for key, value in self.markers.items())
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -116,7 +116,7 @@ BUILTINS: dict[str, Builtin] = {
         "tool_search_call",
         "tool_search_output",
         "arguments",
-        beside={"execution": "client"},
+        markers={"execution": "client"},
     ),
 }
 _BY_CALL = {builtin.item: name for name, builtin in BUILTINS.items()}
@@ -124,31 +124,31 @@ _BY_OUTPUT = {builtin.output: name for name, builtin in BUILTINS.items()}
 
 
 def read_builtin(definition: Obj, kind: str, where: str) -> Tool | None:
-    """The tool that a definition of this type stands for, if it is one that the client runs.
+    """The function for a built-in definition; None if the client does not run it.
 
-    `extras["builtin"]` is its name: what the answer's encoder needs to make items of its calls.
+    `extras["builtin"]` is the tool's name. The encoder needs it to write call items of the right type.
     """
     builtin = BUILTINS.get(kind)
     if builtin is None or not builtin.is_run_by_client(definition):
         return None
     return Tool(
         name=kind,
-        description=string(definition, "description", where) or builtin.says,
+        description=string(definition, "description", where) or builtin.description,
         parameters=mapping(definition, "parameters", where) or builtin.parameters,
         extras={"builtin": kind},
     )
 
 
 def read_call(item: Obj, where: str) -> ToolCall | None:
-    """The call in one of these items; None if it was not the client that ran it."""
+    """Read a call item; None if the client did not run the call."""
     name = _BY_CALL[item["type"]]
     builtin = BUILTINS[name]
     if not builtin.is_run_by_client(item):
         return None
-    held = mapping(item, builtin.holds, where)
-    if held is None:
+    given = mapping(item, builtin.argument_member, where)
+    if given is None:
         return None
-    arguments = {k: v for k, v in held.items() if v is not None and builtin.fixed.get(k) != v}
+    arguments = {k: v for k, v in given.items() if v is not None and builtin.fixed.get(k) != v}
     return ToolCall(
         id=from_client(need_string(item, "call_id", where)),
         name=name,
@@ -158,7 +158,7 @@ def read_call(item: Obj, where: str) -> ToolCall | None:
 
 
 def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) -> Obj | None:
-    """The item for a finished call of the builtin `name`; None if its arguments are no object."""
+    """The call item for a finished call of the built-in tool `name`; None if the arguments are no object."""
     builtin = BUILTINS[name]
     try:
         arguments = decode_json(call.arguments or "{}")
@@ -170,21 +170,21 @@ def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) ->
         "type": builtin.item,
         "id": item_id,
         "call_id": call.id,
-        **builtin.beside,
-        builtin.holds: builtin.fixed | arguments,
-        # A patch is never "incomplete" to the SDK's types.
+        **builtin.markers,
+        builtin.argument_member: builtin.fixed | arguments,
+        # The SDK's type of a patch call has no status `incomplete`.
         "status": "completed" if complete else "in_progress",
     }
 
 
 def read_output(item: Obj, where: str) -> ToolResult | None:
-    """What the client says became of such a call; None if it was not the client that ran it."""
+    """Read an output item; None if the client did not run the call."""
     name = _BY_OUTPUT[item["type"]]
     if not BUILTINS[name].is_run_by_client(item):
         return None
-    # The older of them names the call by `id`.
+    # The output of `local_shell`, the oldest of them, has the call's id in `id`.
     key = "call_id" if item.get("call_id") is not None else "id"
-    text, failed = _SAID[item["type"]](item, where)
+    text, failed = _READ_OUTPUT[item["type"]](item, where)
     parts: tuple[Text | Media, ...] = (Text(text),) if text else ()
     return ToolResult(
         call_id=from_client(need_string(item, key, where)),
@@ -194,53 +194,53 @@ def read_output(item: Obj, where: str) -> ToolResult | None:
     )
 
 
-def _said_by_local_shell(item: Obj, where: str) -> tuple[str, bool]:
+def _local_shell_output(item: Obj, where: str) -> tuple[str, bool]:
     return string(item, "output", where) or "", item.get("status") == "incomplete"
 
 
-def _said_by_shell(item: Obj, where: str) -> tuple[str, bool]:
+def _shell_output(item: Obj, where: str) -> tuple[str, bool]:
     chunks = item.get("output")
     if not is_array(chunks):
         return string(item, "output", where) or "", False
-    said = [_shell_words(chunk) for chunk in chunks if is_object(chunk)]
-    return "\n".join(filter(None, said)), False
+    texts = [_terminal_text(chunk) for chunk in chunks if is_object(chunk)]
+    return "\n".join(filter(None, texts)), False
 
 
-def _shell_words(chunk: Obj) -> str:
-    """Output, errors and exit code, as a terminal would show them."""
-    words = [str(chunk.get(key) or "").rstrip("\n") for key in ("stdout", "stderr")]
+def _terminal_text(chunk: Obj) -> str:
+    """Output, errors and exit code as text, like in a terminal."""
+    texts = [str(chunk.get(key) or "").rstrip("\n") for key in ("stdout", "stderr")]
     outcome: Any = chunk.get("outcome")
     ended = outcome if is_object(outcome) else {}
     if ended.get("type") == "timeout":
-        words.append("[timed out]")
+        texts.append("[timed out]")
     elif ended.get("exit_code"):
-        words.append(f"[exit code {ended['exit_code']}]")
-    return "\n".join(filter(None, words))
+        texts.append(f"[exit code {ended['exit_code']}]")
+    return "\n".join(filter(None, texts))
 
 
-def _said_by_patch(item: Obj, where: str) -> tuple[str, bool]:
+def _patch_output(item: Obj, where: str) -> tuple[str, bool]:
     failed = string(item, "status", where) == "failed"
     return string(item, "output", where) or ("" if failed else "Done."), failed
 
 
-def _said_by_search(item: Obj, where: str) -> tuple[str, bool]:
-    """The definitions themselves are among the request's tools by now."""
-    found = [_found(definition, at) for at, definition in objects(item, "tools", where)]
+def _search_output(item: Obj, where: str) -> tuple[str, bool]:
+    """List the found tools by name. Their definitions are already among the request's tools."""
+    found = [_tool_summary(definition, at) for at, definition in objects(item, "tools", where)]
     return "\n".join(found) or "No tools were found.", False
 
 
-def _found(definition: Obj, where: str) -> str:
+def _tool_summary(definition: Obj, where: str) -> str:
     name = string(definition, "name", where) or definition.get("type")
-    says = string(definition, "description", where)
-    inside = [_found(tool, at) for at, tool in objects(definition, "tools", where)]
-    return "\n".join([f"{name}: {says}" if says else f"{name}", *(f"  {line}" for line in inside)])
+    text = string(definition, "description", where)
+    inside = [_tool_summary(tool, at) for at, tool in objects(definition, "tools", where)]
+    return "\n".join([f"{name}: {text}" if text else f"{name}", *(f"  {line}" for line in inside)])
 
 
-_SAID: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
-    "local_shell_call_output": _said_by_local_shell,
-    "shell_call_output": _said_by_shell,
-    "apply_patch_call_output": _said_by_patch,
-    "tool_search_output": _said_by_search,
+_READ_OUTPUT: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
+    "local_shell_call_output": _local_shell_output,
+    "shell_call_output": _shell_output,
+    "apply_patch_call_output": _patch_output,
+    "tool_search_output": _search_output,
 }
 CALLS = frozenset(_BY_CALL)
-OUTPUTS = frozenset(_SAID)
+OUTPUTS = frozenset(_READ_OUTPUT)

@@ -1,8 +1,9 @@
-"""Compaction items that Dragoman makes for upstreams that cannot compact.
+"""Compaction items that Dragoman writes for upstreams without compaction.
 
-Codex asks its provider to compact a conversation that grows too long (`compaction_trigger`), and later
-sends the `compaction` item in place of the old turns. At OpenAI the item is encrypted. Ours holds a summary
-that the upstream wrote, in an envelope. It needs no encryption: the client has seen the conversation.
+Codex asks its provider to compact a conversation that becomes too long (`compaction_trigger`). Later it sends
+the `compaction` item instead of the old turns. OpenAI encrypts the item. Dragoman's item holds a summary that
+the upstream's model wrote, as base64. It needs no encryption, because the client has the whole conversation
+anyway.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _PREAMBLE = "Summary of the conversation so far, which replaces its earlier turn
 
 
 def compaction_part(summary: str, seed: str) -> Opaque:
-    """The output item that holds `summary`."""
+    """The output item with `summary`."""
     data = base64.b64encode(_MAGIC + summary.encode()).decode()
     return Opaque(Raw(NAME, {"id": f"cmp_{seed}", "type": ITEM, "encrypted_content": data}), ITEM)
 
 
 def summary_of(encrypted: object) -> str | None:
-    """The summary in an item's `encrypted_content`, as text for a model. None: another provider made it."""
+    """The summary in `encrypted_content`, as text for a model. None: another provider made the item."""
     if not isinstance(encrypted, str):
         return None
     try:
@@ -41,7 +42,7 @@ def summary_of(encrypted: object) -> str | None:
 
 
 def as_message(item: Obj) -> Obj:
-    """A compaction item for an upstream of this protocol: a message, if the item is ours."""
+    """A compaction item for a Responses upstream: an item of Dragoman becomes a message."""
     summary = summary_of(item.get("encrypted_content"))
     if summary is None:
         return item
@@ -49,7 +50,7 @@ def as_message(item: Obj) -> Obj:
 
 
 def asked(body: Obj) -> Obj:
-    """A request to compact as a request for an answer: the same conversation, with a trigger at its end."""
+    """Turn a compaction request into an ordinary request: the same conversation with a trigger at the end."""
     given = body.get("input")
     if given is None:
         items = []
@@ -59,7 +60,7 @@ def asked(body: Obj) -> Obj:
 
 
 def answered(body: Obj, response: Obj) -> Obj:
-    """The compacted conversation: the user's messages as they were, then the compaction item."""
+    """The compacted conversation: the user's messages unchanged, then the compaction item."""
     id = str(response.get("id", "")).removeprefix("resp_")
     made = [item for item in response.get("output") or () if item.get("type") == ITEM]
     return {
@@ -71,7 +72,7 @@ def answered(body: Obj, response: Obj) -> Obj:
     }
 
 
-# The specification requires the member; the upstream did not count.
+# The Open Responses specification requires `usage`, also if the upstream sent no counts.
 NO_USAGE: Obj = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
@@ -84,7 +85,7 @@ NO_USAGE: Obj = {
 def _user_messages(body: Obj, seed: str) -> list[Obj]:
     given = body.get("input")
     items = given if is_array(given) else [{"role": "user", "content": given}] if given else []
-    said = [item for item in items if is_object(item) and item.get("role") == "user"]
+    from_user = [item for item in items if is_object(item) and item.get("role") == "user"]
     return [
         {
             "id": f"msg_{seed}_{number}",
@@ -93,7 +94,7 @@ def _user_messages(body: Obj, seed: str) -> list[Obj]:
             "role": "user",
             "content": _content(item.get("content")),
         }
-        for number, item in enumerate(said)
+        for number, item in enumerate(from_user)
     ]
 
 

@@ -12,17 +12,17 @@ from ..facts import (
     Endpoints,
     Headers,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
     without,
 )
 from . import compaction
 from .request.read_tools import read_tool
 
-# The endpoint that counts refuses these members.
+# OpenAI's `input_tokens` endpoint rejects these members.
 _ABOUT_THE_ANSWER = (
     "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include",
     "metadata", "service_tier", "background", "max_tool_calls", "prompt_cache_key",
@@ -66,8 +66,8 @@ COUNTING = Counting(
     body=without(*_ABOUT_THE_ANSWER),
     around={"object": "response.input_tokens"},
 )
-REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
-BOUNDED = bounded("max_output_tokens")
+REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
+limit_output = output_limiter("max_output_tokens")
 ADDRESS = Address(endpoint=r"/responses$", family="openai")
 OPEN_HEADERS = ("openai-beta",)
 

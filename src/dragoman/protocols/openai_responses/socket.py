@@ -1,8 +1,8 @@
-"""Responses over a WebSocket: what clients send, and the messages that they read.
+"""Responses over a WebSocket: the client's messages, and the messages for the client.
 
-A `response.create` message is the body of a POST with a `type`. Each event of the answer is one message: the
-data of the server-sent event. An error has a `status` there, because no HTTP status can tell it. Codex goes
-on waiting for the answer after an error without one.
+A `response.create` message is the body of a POST plus a `type`. Each event of the answer is one message with
+the data of the server-sent event. An error message has a `status`, because there is no HTTP status. After an
+error without a status, Codex keeps waiting for the answer.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ...wire.frames import Frame
 from ..common import failures
 from ..common.fields import Obj, is_object
 from ..common.typed_json import Members, body_members, value
-from ..facts import Headers, Heard, Messages
+from ..facts import Headers, SocketFormat, SocketMessage
 from .answer.objects import error_object
 
 _CREATE, _STEER = "response.create", "response.steer"
-# Members of the message that are not the request's own. `stream` is always on.
+# Members of the message that do not belong to the request. The answer is always a stream.
 _ABOUT_THE_MESSAGE = frozenset({"type", "stream_id", "generate", "stream", "background"})
 _TRUE = msgspec.Raw(b"true")
 _LONGEST_LANE = 256
-# A client has no headers for a single message. Codex puts those of its traces here.
+# A WebSocket message has no headers. Codex sends its trace headers in this member.
 _METADATA = "client_metadata"
 _HEADERS = {
     "ws_request_header_traceparent": "traceparent",
     "ws_request_header_tracestate": "tracestate",
 }
-# What a client may want to know of an error, beside its body.
-_OF_AN_ERROR = ("retry-after", "x-request-id", "x-dragoman-exchange")
+# Headers of an HTTP error that the error message has to include.
+_ERROR_HEADERS = ("retry-after", "x-request-id", "x-dragoman-exchange")
 _NO_STEERING = (
     "this gateway does not steer running responses; wait for the response and send the input with "
     "response.create and previous_response_id"
@@ -48,32 +48,32 @@ _json = msgspec.json.Encoder().encode
 _decode_type = msgspec.json.Decoder(_Typed).decode
 
 
-def hear(message: bytes) -> Heard:
-    """What a client's message asks for."""
+def read_message(message: bytes) -> SocketMessage:
+    """Read a client's message. An invalid one gets an immediate reply."""
     lane: str | None = None
     try:
         members = body_members(message)
         kind = _read(members, "type")
         if kind == _STEER:
-            return Heard(reply=_not_steered(members))
+            return SocketMessage(reply=_not_steered(members))
         lane = _lane(members)
         if kind != _CREATE:
-            raise BadRequest(f"{_shown(kind)} is not known here; send {_CREATE}", "type")
+            raise BadRequest(f"{_shown(kind)} is unknown; send {_CREATE}", "type")
         return _created(members, lane)
     except BadRequest as refused:
-        return Heard(lane=lane, reply=_refused(refused, lane))
+        return SocketMessage(lane=lane, reply=_refused(refused, lane))
     except RecursionError:
-        return Heard(lane=lane, reply=_refused(BadRequest("the message is nested too deeply"), lane))
+        return SocketMessage(lane=lane, reply=_refused(BadRequest("the message is nested too deeply"), lane))
 
 
-def _created(members: Members, lane: str | None) -> Heard:
+def _created(members: Members, lane: str | None) -> SocketMessage:
     if _read(members, "background"):
         raise BadRequest("is not possible over a WebSocket; post the request instead", "background")
     generate = _read(members, "generate")
     if generate is not None and not isinstance(generate, bool):
         raise BadRequest(f"expected a boolean, got {_shown(generate)}", "generate")
     body = {key: raw for key, raw in members.items() if key not in _ABOUT_THE_MESSAGE}
-    return Heard(
+    return SocketMessage(
         lane=lane,
         body=_json(body | {"stream": _TRUE}),
         headers=_headers(_read(members, _METADATA)),
@@ -108,7 +108,7 @@ def _headers(metadata: Any) -> Mapping[str, str]:
 
 
 def _not_steered(members: Members) -> bytes:
-    """The input comes back, so that the client can send it with its next request."""
+    """Refuse to steer a response. The reply holds the input: the client can send it with its next request."""
     steer = {key: members[key] for key in ("input", "previous_response_id") if key in members}
     error = {
         "type": "invalid_request_error",
@@ -119,33 +119,33 @@ def _not_steered(members: Members) -> bytes:
 
 
 def _refused(refused: BadRequest, lane: str | None) -> bytes:
-    failure = failures.of_request(refused)
+    failure = failures.from_request_error(refused)
     return _error(error_object(failure), failure.status, {}, lane)
 
 
 def error(body: bytes, status: int, headers: Headers, lane: str | None) -> bytes:
-    """An error's body, as it would be posted, with its status and what its headers say."""
-    told: Obj = msgspec.json.decode(body)["error"]
-    return _error(told, status, {name: headers[name] for name in _OF_AN_ERROR if name in headers}, lane)
+    """Write an HTTP error (body, status, headers) as a message."""
+    details: Obj = msgspec.json.decode(body)["error"]
+    return _error(details, status, {name: headers[name] for name in _ERROR_HEADERS if name in headers}, lane)
 
 
-def _error(told: Obj, status: int, headers: Headers, lane: str | None) -> bytes:
-    """`headers` stand where Codex looks for them, and where OpenAI's SDK does."""
-    event: Obj = {"type": "error", "status": status, "error": told}
+def _error(details: Obj, status: int, headers: Headers, lane: str | None) -> bytes:
+    """Write an error message. Codex reads `headers` at the top level, OpenAI's SDK inside `error`."""
+    event: Obj = {"type": "error", "status": status, "error": details}
     if headers:
-        event |= {"headers": headers, "error": {**told, "headers": headers}}
+        event |= {"headers": headers, "error": {**details, "headers": headers}}
     return _json(event if lane is None else event | {"stream_id": lane})
 
 
 def event(frame: Frame, lane: str | None) -> bytes:
-    """One event as a message. What is no object (`[DONE]`) is not one."""
+    """Write one event as a message. A frame that is not an object (`[DONE]`) becomes no message."""
     data = frame.data.strip()
     if not data.startswith(b"{"):
         return b""
     added: Obj = {} if lane is None else {"stream_id": lane}
     kind = _type_of(data)
     if not isinstance(kind, str):
-        # Some upstreams name an event only beside its data, and a message has no such place.
+        # Some upstreams send the type only as SSE event name. A message has no event name, so add it.
         kind = added["type"] = frame.event
     if kind == "error":
         added["status"] = _status(data)
@@ -156,7 +156,7 @@ def _type_of(data: bytes) -> Any:
     try:
         return _decode_type(data).type
     except (ValueError, RecursionError):
-        return ""  # it passes as it came
+        return ""  # the frame passes unchanged
 
 
 def _status(data: bytes) -> int:
@@ -164,4 +164,4 @@ def _status(data: bytes) -> int:
     return failure.status
 
 
-MESSAGES = Messages(hear=hear, event=event, error=error)
+SOCKET_FORMAT = SocketFormat(read_message=read_message, event=event, error=error)

@@ -1,4 +1,4 @@
-"""Anthropic's answers, streamed or whole, to events."""
+"""Decode Anthropic's answers, streamed or whole, into events."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, mended, present, read_value
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import Halves
+from ...common.surrogate_joiner import SurrogateJoiner
 from . import wire
-from .verbatim import Watch
+from .verbatim import VerbatimCheck
 
 NAME = "anthropic"
 
@@ -39,8 +39,8 @@ _read_message = StructReader(wire.Message)
 _read_block = StructReader(wire.Block)
 
 
-class OpenBlock:
-    """An upstream block, by the upstream's index."""
+class UpstreamBlock:
+    """An open content block of the upstream."""
 
     __slots__ = ("given", "kind", "number", "pieces", "raw")
 
@@ -49,83 +49,84 @@ class OpenBlock:
         self.raw = raw
         self.number = -1
         self.given = ""
-        """Arguments that stood whole in the start; deltas, if any come, replace them."""
+        """Arguments that `content_block_start` already held (protocols.md 4.7, 99). Deltas replace them."""
         self.pieces: list[str] = []
 
 
 class Decoder:
-    """One answer."""
+    """Decodes one answer."""
 
     __slots__ = (
         "_blocks",
-        "_broken",
         "_detail",
-        "_halves",
+        "_failure",
         "_in_opaque",
         "_issuer",
+        "_joiner",
         "_last",
         "_open",
         "_over",
         "_sequence",
         "_started",
         "_stop",
-        "_watch",
+        "_verbatim_check",
         "clean",
         "ending",
     )
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._open: dict[int, OpenBlock] = {}
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._open: dict[int, UpstreamBlock] = {}
         self._last = -1
         self._blocks = 0
         self._in_opaque = False
-        """Is a block open that becomes an event only when it is over? None of its frames goes out before."""
+        """Is a block open that becomes an event only at its end? Its frames have to wait until then."""
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
-        self._broken: Failed | None = None
+        self._failure: Failed | None = None
         """Set when the stop reason is a failure."""
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # a stray `[DONE]`: not this protocol's
+            self.clean = False  # `[DONE]` does not belong to this protocol
             return []
         try:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             event = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
-            self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(event, frame)
+            self._joiner = self._joiner or SurrogateJoiner()
+            self.clean = False  # a strict client would reject the frame, too
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
-        if self._broken is not None and not self._over:
-            out += self._fail(self._broken)
-        # A signature is given again with the end of its block: neither goes without the other.
+        if self._failure is not None and not self._over:
+            out += self._fail(self._failure)
+        # The encoder writes a signature at the end of its block. So a signature frame and the end of its
+        # block go out together: otherwise an encoder that takes over between them would repeat the signature.
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None or self._in_opaque
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         if self._stop is None:
-            said = "in the middle of the answer" if self._started else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
-        # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
-        self.clean = self.clean and self._watch is not None and self._watch.closed()
+            when = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+        # A stop reason is enough for us, but a client of the original stream needs `message_stop`.
+        self.clean = self.clean and self._verbatim_check is not None and self._verbatim_check.closed()
         out = self._end()
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
         match event.type or frame.event:
@@ -157,7 +158,7 @@ class Decoder:
         elif event.type and event.type.isprintable():
             out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
         else:
-            self.clean = False  # an event without a name is none that a client could tell
+            self.clean = False  # Anthropic's SDK skips events without a name
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -178,7 +179,8 @@ class Decoder:
             out.append(Start(message.id or "", message.model or ""))
         if message.usage:
             out.append(UsageSeen(read_usage(message.usage)))
-        # Usually empty here; whole bodies, and answers to programmatic tool calls, hold everything.
+        # Usually empty. A whole body has the content here, and so does `message_start` with programmatic tool
+        # calling (protocols.md 4.7, 98).
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
             self._block_stop(self._last, out)
@@ -195,7 +197,7 @@ class Decoder:
             return
         meant = stop_reasons.meaning(reason) or Stop.END
         if isinstance(meant, FailureKind):
-            self._broken = stop_reasons.failure(meant, reason)
+            self._failure = stop_reasons.failure(meant, reason)
             return
         self._stop = meant
         self._sequence = sequence
@@ -212,7 +214,7 @@ class Decoder:
 
     def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         block = _read_block(raw) if raw else wire.Block()
-        opened = OpenBlock(block.type, raw)
+        opened = UpstreamBlock(block.type, raw)
         self._open[index] = opened
         self._last = index
         match block.type:
@@ -236,18 +238,18 @@ class Decoder:
                 call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
                 self._begin(opened, call, out)
             case _:
-                self._in_opaque = True  # handed on whole when it stops
+                self._in_opaque = True  # emitted as one part when the block stops
 
-    def _begin(self, block: OpenBlock, part: Part, out: list[Event]) -> None:
+    def _begin(self, block: UpstreamBlock, part: Part, out: list[Event]) -> None:
         block.number = self._blocks
         self._blocks += 1
         out.append(BlockStart(block.number, part))
 
-    def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
+    def _cite(self, block: UpstreamBlock, citation: dict[str, Any], out: list[Event]) -> None:
         out.append(CitationAdded(block.number, read_citation(citation)))
 
-    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> OpenBlock:
-        """The block a delta is for; one that was never started begins here."""
+    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> UpstreamBlock:
+        """The block of a delta. If the upstream did not start it, start it now."""
         index = self._last if event.index is None else event.index
         if index not in self._open:
             implied = {
@@ -257,8 +259,8 @@ class Decoder:
             self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
         return self._open[index]
 
-    def _delta(self, delta: wire.Delta, block: OpenBlock, out: list[Event]) -> None:
-        """What a delta adds to its block; one that does not fit it adds nothing."""
+    def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
+        """Add a delta to its block. A delta that does not fit the kind of block is dropped (law 18)."""
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
         elif block.kind == "text" and delta.text:
@@ -282,12 +284,12 @@ class Decoder:
         if block.number < 0:
             self._in_opaque = False
             if not block.kind:
-                self.clean = False  # of no kind at all: nothing a client could take for a block
+                self.clean = False  # a block without a type: no client can read it
                 return
             self._begin(block, self._opaque(block), out)
         out.append(BlockEnd(block.number))
 
-    def _opaque(self, block: OpenBlock) -> Opaque:
+    def _opaque(self, block: UpstreamBlock) -> Opaque:
         value: dict[str, Any] = read_value(block.raw) if block.raw else {"type": block.kind}
         if block.pieces:
             try:
@@ -301,7 +303,7 @@ class Decoder:
 
 
 def read_citation(citation: dict[str, Any]) -> Citation:
-    """Web sources in neutral words; the kinds that point into documents stay Anthropic's own."""
+    """Read a citation. Kinds that refer to documents have a meaning only in `raw`."""
     return Citation(
         url=str(citation.get("url") or ""),
         title=str(citation.get("title") or citation.get("document_title") or ""),
@@ -311,7 +313,7 @@ def read_citation(citation: dict[str, Any]) -> Citation:
 
 
 def read_usage(usage: wire.Usage) -> Usage:
-    """The counts in neutral words."""
+    """Read token counts. Anthropic's input excludes cached tokens, like the neutral one."""
     thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
     return Usage(
         input=usage.input_tokens,

@@ -1,7 +1,7 @@
-"""Events to Anthropic: a stream of named events, or one message.
+"""Encode events for Anthropic clients: a stream of named events, or one message.
 
-Blocks reach this encoder one after another (the protocol record says `serial`), so there is at most one
-open, and its index is simply how many came before.
+The protocol record sets `serial`, so at most one block is open at a time. Its index is the number of blocks
+before it (law 18).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import sealed_reasoning
 from ...common.collect import Answer
 from ..searches import search_blocks
@@ -70,7 +70,7 @@ PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 _json = msgspec.json.Encoder().encode
 
 
-# What is the same in every answer is written once.
+# Templates: constant JSON is written once, not encoded for every event.
 _MESSAGE_START = (
     b'event: message_start\ndata: {"type":"message_start","message":{"id":%b,"type":"message",'
     b'"role":"assistant","model":%b,"content":[],"stop_reason":null,"stop_sequence":null,"usage":%b}}\n\n'
@@ -107,30 +107,30 @@ def _text_start(index: int) -> bytes:
 
 @functools.lru_cache(maxsize=128)
 def _deltas(index: int, thinking: bool) -> dict[type, bytes]:
-    """What stands before the words of a block's deltas."""
+    """The bytes before the text of a block's deltas, by event type."""
     delta = _DELTA % index
     text = b'{"type":"thinking_delta","thinking":' if thinking else b'{"type":"text_delta","text":'
     return {TextDelta: delta + text, ArgumentsDelta: delta + b'{"type":"input_json_delta","partial_json":'}
 
 
 class StreamEncoder:
-    """One answer as named events."""
+    """Writes one answer as named events."""
 
     __slots__ = (
         "_begun",
+        "_context",
         "_deltas",
         "_index",
-        "_minted",
+        "_pending_start",
         "_seal",
         "_searches",
         "_start",
-        "_unsaid",
         "_usage",
         "_whole",
     )
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._start: Start | None = None
         self._begun = False
         self._usage = NO_USAGE
@@ -139,8 +139,9 @@ class StreamEncoder:
         self._searches = 0
         self._whole = False
         self._deltas: dict[type, bytes] = {}
-        self._unsaid: tuple[bytes, dict[type, bytes]] | None = None
-        """The start of a thought, held until there is something in it, and its deltas."""
+        self._pending_start: tuple[bytes, dict[type, bytes]] | None = None
+        """The start of a thinking block and its delta templates. It waits for content, because an empty block
+        must not be opened (law 19)."""
 
     def encode(self, events: list[Any]) -> bytes:
         out: list[bytes] = []
@@ -154,7 +155,7 @@ class StreamEncoder:
                 self._usage = self._usage.updated(event.usage)
             elif kind is Failed:
                 self._start = None
-                out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
+                out.append(b"event: error\ndata: " + error_body(event, self._context.id) + b"\n\n")
             else:
                 if self._start is not None:
                     self._message_start(self._start, out)
@@ -163,29 +164,30 @@ class StreamEncoder:
                 elif kind is BlockEnd:
                     self._close(out)
                 else:
-                    self._rare(event, out)
+                    self._other_event(event, out)
         if self._start is not None:
             self._message_start(self._start, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
-        if len(events) != 1 or type(events[0]) not in self._deltas:  # a delta alone changes nothing here
+        # A single delta in an open block does not change the encoder's state.
+        if len(events) != 1 or type(events[0]) not in self._deltas:
             self.encode(events)
         return _named_event(frame.event, frame.data)
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
-        """Held until whatever usage came along with the start is known."""
-        id, model = _written(named(start, self._minted)), _written(start.model or self._minted.model)
+        """Write `message_start`. It waits for the usage in the same frame, which belongs into it."""
+        id, model = _written(message_id(start, self._context)), _written(start.model or self._context.model)
         self._start = None
         self._begun = True
         out.append(_MESSAGE_START % (id, model, usage_json(self._usage)))
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case End():
                 self._end(event, out)
             case TextDelta() | ArgumentsDelta():
-                self._say_start(out)
+                self._emit_start(out)
                 out += (self._deltas[type(event)], json_string(event.text), b"}}\n\n")
             case Sealed(_, seal):
                 self._seal = seal
@@ -209,7 +211,7 @@ class StreamEncoder:
             self._deltas = _deltas(self._index, False)
             return
         if isinstance(part, ToolCall) and part.seal is not None:
-            self._carrier(sealed_reasoning.to_slot(part.seal, NAME, part.id), out)
+            self._seal_carrier(sealed_reasoning.to_slot(part.seal, NAME, part.id), out)
         if type(part) is Search:
             self._search(part, out)
         thinking = isinstance(part, Thinking)
@@ -218,34 +220,34 @@ class StreamEncoder:
         self._whole = block is None
         if block is None:
             return
-        self._unsaid = (_block_start(self._index, block), _deltas(self._index, thinking))
+        self._pending_start = (_block_start(self._index, block), _deltas(self._index, thinking))
         self._deltas = {}
         if block["type"] != "thinking":
-            self._say_start(out)
+            self._emit_start(out)
 
-    def _say_start(self, out: list[bytes]) -> None:
-        if self._unsaid is not None:
-            start, self._deltas = self._unsaid
-            self._unsaid = None
+    def _emit_start(self, out: list[bytes]) -> None:
+        if self._pending_start is not None:
+            start, self._deltas = self._pending_start
+            self._pending_start = None
             out.append(start)
 
     def _close(self, out: list[bytes]) -> None:
         if self._whole:
             return
-        if self._unsaid is not None and self._seal is None:
-            self._unsaid = None
+        if self._pending_start is not None and self._seal is None:
+            self._pending_start = None
             return
-        self._say_start(out)
+        self._emit_start(out)
         if self._seal is not None and not self._seal.redacted:
-            # Never split: the SDK overwrites instead of appending.
+            # In one delta: Anthropic's SDK overwrites the signature and does not append (protocols.md 1A.8).
             signature = sealed_reasoning.to_slot(self._seal, NAME)
             self._delta({"type": "signature_delta", "signature": signature}, out)
         self._seal = None
         out.append(_BLOCK_STOP % self._index)
         self._index += 1
 
-    def _carrier(self, signature: str, out: list[bytes]) -> None:
-        """A thought without words, to hold what a call must bring back to its issuer."""
+    def _seal_carrier(self, signature: str, out: list[bytes]) -> None:
+        """Write an empty thinking block that carries a call's seal: `tool_use` has no slot for one."""
         block = {"type": "thinking", "thinking": "", "signature": ""}
         out.append(_block_start(self._index, block))
         self._delta({"type": "signature_delta", "signature": signature}, out)
@@ -269,13 +271,13 @@ class StreamEncoder:
         out.append(_MESSAGE_END % (delta, usage_json(self._usage, self._searches)))
 
 
-def named(start: Start, minted: Minted) -> str:
+def message_id(start: Start, context: AnswerContext) -> str:
     """The id of the message."""
-    return start.id or f"msg_{minted.id}"
+    return start.id or f"msg_{context.id}"
 
 
 def block_object(part: Part) -> dict[str, Any] | None:
-    """The block as it starts. None for what an Anthropic answer has no place for."""
+    """The content of `content_block_start`. None for a part that Anthropic's answers cannot contain."""
     match part:
         case Text() | Refusal():
             return {"type": "text", "text": ""}
@@ -334,14 +336,14 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return _written(body)
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
-    """The whole message."""
+def render(answer: Answer, context: AnswerContext) -> bytes:
+    """Write the whole message."""
     assert answer.end is not None
     body: dict[str, Any] = {
-        "id": named(answer.start, minted),
+        "id": message_id(answer.start, context),
         "type": "message",
         "role": "assistant",
-        "model": answer.start.model or minted.model,
+        "model": answer.start.model or context.model,
         "content": [block for part in answer.parts for block in whole_blocks(part)],
     }
     body |= stop_fields(answer.end)
@@ -351,7 +353,7 @@ def render(answer: Answer, minted: Minted) -> bytes:
 
 
 def whole_blocks(part: Part) -> list[dict[str, Any]]:
-    """A part as blocks: a call that must carry foreign reasoning brings its carrier along."""
+    """The content blocks of a part: one, or two for a call with a seal (a thinking block carries it)."""
     match part:
         case Text(text, _, citations) if text:
             block: dict[str, Any] = {"type": "text", "text": text}

@@ -1,8 +1,8 @@
-"""May an Anthropic upstream's event go to an Anthropic client as it is?
+"""Check whether an Anthropic upstream's events may pass unchanged to an Anthropic client.
 
-Yes, while the stream keeps Anthropic's own grammar (protocols.md 1A.7): named events, `message_start`
-first, blocks numbered from zero, one open at a time, filled by deltas of their own kind, and a stop reason
-that tells the truth.
+They may while the stream keeps Anthropic's grammar (protocols.md 1A.7): named events, `message_start` first,
+blocks numbered from zero, one open block at a time with deltas of its own kind, and a stop reason that is
+true.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REASONS = (
     "model_context_window_exceeded",
 )
 
-# The deltas of the blocks we know, and the field that each of them fills.
+# By block type: the allowed deltas, and the field of each delta.
 _DELTAS: dict[str, dict[str, str]] = {
     "text": {"text_delta": "text", "citations_delta": "citation"},
     "thinking": {"thinking_delta": "thinking", "signature_delta": "signature"},
@@ -37,8 +37,8 @@ _decode_block = msgspec.json.Decoder(wire.Block).decode
 _decode_message = msgspec.json.Decoder(wire.Message).decode
 
 
-class Watch:
-    """Follows one answer."""
+class VerbatimCheck:
+    """Checks the events of one answer."""
 
     __slots__ = (
         "_empty",
@@ -57,9 +57,9 @@ class Watch:
         self._started = False
         self._next = 0
         self._open: str | None = None
-        """The open block's type."""
+        """The type of the open block."""
         self._empty = False
-        """Nothing has come in the open block, and nothing would be no block."""
+        """The open block is text or thinking without content so far: it must not end empty (law 19)."""
         self._signed = False
         self._stop: str | None = None
         self._ids: set[str] = set()
@@ -71,7 +71,7 @@ class Watch:
         try:
             return self._passes(event, frame)
         except ValueError:
-            return False  # a strict client would refuse it as well
+            return False  # a strict client would reject the event, too
 
     def closed(self) -> bool:
         return self._whole or self._stopped
@@ -134,7 +134,7 @@ class Watch:
         self._open = block.type
         self._signed = False
         self._empty = block.type in ("text", "thinking")
-        # Claude Code empties a block at its start and takes only what is streamed into it.
+        # Claude Code ignores the input in `content_block_start` and uses only the streamed deltas.
         if block.type == "tool_use" and bytes(block.input).strip() != b"{}":
             return False
         filled = self._empty and (block.text or block.thinking or block.signature)
@@ -180,7 +180,7 @@ def _count(said: int | None) -> int:
 
 
 def _named(message: wire.Message) -> bool:
-    """Is everything there that a client's own type demands?"""
+    """Does the message have all members that Anthropic's SDK requires (protocols.md 1A.8)?"""
     usage = message.usage
     counted = usage is not None and min(_count(usage.input_tokens), _count(usage.output_tokens)) >= 0
     kind = (message.type, message.role)

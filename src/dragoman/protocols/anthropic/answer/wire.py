@@ -1,4 +1,4 @@
-"""The parts of Anthropic's answers that mean something: stream events, and a whole message."""
+"""The members of Anthropic's answers that the decoder reads: stream events, and a whole message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Usage(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct, gc=False):
-    """A content block, whole or as it starts. `input` stays raw: its digits and key order are kept."""
+    """A content block, whole or at its start. `input` stays raw, which keeps its digits and key order."""
 
     type: str = ""
     text: str | None = None

@@ -1,1 +1,1 @@
-"""Anthropic requests: `read` a client's, `write` one for an upstream."""
+"""Anthropic requests: `read` reads a client's request, `write` writes one for an upstream."""

@@ -1,8 +1,8 @@
-"""Tools whose schema only Claude knows by heart, spelled out for every other model.
+"""The schemas of Anthropic's client tools, which Claude is trained on and other models are not.
 
-The client runs these itself and declares no more than a type (`bash_20250124`). To another protocol
-they are ordinary functions. A toolset is one entry that stands for a whole family of tools: its
-members become functions in a namespace named like the `toolset_name` their calls carry.
+The client runs these tools and declares only a type (`bash_20250124`). For other protocols they become
+ordinary functions. A toolset is one entry for several tools: its members become functions in a namespace with
+the `toolset_name` of their calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _object(required: Schema | None = None, optional: Schema | None = None) -> S
 
 
 def _command(names: str, members: Schema) -> Schema:
-    """One tool with several commands: only the command itself is always there."""
+    """The schema of a tool with several commands: only `command` is required."""
     return _object({"command": {"type": "string", "enum": names.split()}}, members)
 
 
@@ -118,7 +118,7 @@ BUILTINS: dict[str, tuple[str, Schema]] = {
         _computer(_ACTIONS_2025 + " zoom", region=_integers(4), **_MOVES),
     ),
 }
-"""Type → what it is for, and its schema."""
+"""Type → description and schema."""
 
 _CLICK = _object(optional={"coordinate": _POINT, "text": _STRING})
 
@@ -206,7 +206,7 @@ _TOOLSETS: dict[str, tuple[str, dict[str, Schema], frozenset[str]]] = {
 
 
 def toolset(type: str, entry: Obj, where: str) -> tuple[str, dict[str, Schema]] | None:
-    """The name of a toolset and the members that `entry` switches on, if it is one."""
+    """The name of a toolset and the members that `entry` enables; None if it is not a toolset."""
     known = _TOOLSETS.get(type)
     if known is None:
         return None

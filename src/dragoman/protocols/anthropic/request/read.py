@@ -18,7 +18,7 @@ from ...common.fields import (
     string,
     strings,
 )
-from ...common.typed_json import Listed, body_members, reads_body, values
+from ...common.typed_json import LazyArray, body_members, reads_body, values
 from ..answer.decoder import NAME
 from .read_blocks import MessageReader, read_system
 from .read_servers import with_servers
@@ -83,7 +83,7 @@ def _leading(fields: Obj) -> tuple[Message, ...]:
 
 def _read_messages(fields: Obj, reader: MessageReader) -> list[Message]:
     given = fields.get("messages")
-    messages = [] if given is None else reader.read(Listed(given, "messages"))
+    messages = [] if given is None else reader.read(LazyArray(given, "messages"))
     return messages or reject("at least one message is required", "messages")
 
 

@@ -30,7 +30,7 @@ from ...common.arguments import spelled
 from ...common.fields import Obj, is_object, reject
 from ...common.searches import with_calls
 from ...common.turns import refuse_stray
-from ...common.typed_json import Listed, Reader, items, member, members_of, opens_string, said, value
+from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, said, value
 from .. import searches
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
@@ -136,13 +136,13 @@ class MessageReader:
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
 
-    def read(self, listed: Listed) -> list[Message]:
+    def read(self, listed: LazyArray) -> list[Message]:
         """The messages of a request."""
         given = listed.decoded(_usual_messages, _message)
         messages = [self._read(message, listed, at) for at, message in enumerate(given)]
         return with_calls(messages) if self.searched else messages
 
-    def _read(self, message: UsualMessage, listed: Listed, at: int) -> Message:
+    def _read(self, message: UsualMessage, listed: LazyArray, at: int) -> Message:
         """The message at that place of the list."""
         self._message = at
         role, content = _ROLES.get(message.role), message.content

@@ -1,4 +1,4 @@
-"""Images, documents and search results of an Anthropic request, in messages and in tool results."""
+"""Read images, documents and search results of an Anthropic request, also inside tool results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _reference = Reader(ToolReference)
 
 
 def media_of(type: str, members: Members, raw: msgspec.Raw, where: str) -> Media | None:
-    """A block as media; None if it has another type, or a kind of source that only Anthropic knows."""
+    """Read a block as media; None if it has another type, or a source that only Anthropic supports."""
     found = _MEDIA.get(type)
     if found is None:
         return None
@@ -28,14 +28,14 @@ def media_of(type: str, members: Members, raw: msgspec.Raw, where: str) -> Media
 
 
 def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[Text | Media, ...]:
-    """The content of a `tool_result` block at `where`."""
+    """Read the content of the `tool_result` block at `where`."""
     if isinstance(content, list):
         return tuple(_result_part(raw, f"{where}.content[{at}]") for at, raw in enumerate(content))
     return (Text(content),) if content else ()
 
 
 def _result_part(raw: msgspec.Raw, where: str) -> Text | Media:
-    """The `raw` of the whole result keeps the kinds of block that only Anthropic knows."""
+    """Read one block. Blocks that only Anthropic supports stay in the `raw` of the whole result."""
     members = members_of(raw, where)
     type: str = member(members, "type", str, where)
     if type == "text":
@@ -90,7 +90,7 @@ def _document(block: DocumentBlock, raw: msgspec.Raw, where: str) -> Media | Non
 
 
 def _search_result(block: SearchResultBlock, raw: msgspec.Raw, where: str) -> Media:
-    """A search result is a text with a title and the place where it was found."""
+    """Read a search result as a text document with a title and its source."""
     return Media(
         kind="document",
         media_type="text/plain",

@@ -1,4 +1,4 @@
-"""The tools of an Anthropic request."""
+"""Read the tools of an Anthropic request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from ....model.messages import Cache, Raw, Tool, ToolChoice
 from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
-from ...common.typed_json import Listed, Reader, members_of, need_object, value
+from ...common.typed_json import LazyArray, Reader, members_of, need_object, value
 from ..answer.decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -18,7 +18,7 @@ _Filled = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """What a client may say of any tool: its name, and how it is offered."""
+    """The members that every tool may have."""
 
     name: _Filled
     type: Any = None
@@ -28,7 +28,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class Function(Offer, frozen=True, gc=False, kw_only=True):
-    """A function. No real client says `type: custom`, which is what a tool without a type is."""
+    """A function. A tool without a type has the type `custom`; clients leave it out."""
 
     type: Literal["custom"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     input_schema: msgspec.Raw
@@ -37,7 +37,7 @@ class Function(Offer, frozen=True, gc=False, kw_only=True):
 
 
 class Hosted(Offer, frozen=True, gc=False, kw_only=True):
-    """A tool that Anthropic runs. An MCP toolset has no name of its own."""
+    """A tool that Anthropic runs. An MCP toolset has no name."""
 
     name: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     mcp_server_name: str | None = None
@@ -50,8 +50,8 @@ _hosted = Reader(Hosted)
 
 
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
-    """The `tools` of a request. A list of nothing but functions is decoded in one go."""
-    listed = Listed(raw, "tools")
+    """Read the `tools` of a request. A list with only functions is decoded in one pass."""
+    listed = LazyArray(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:
@@ -66,7 +66,7 @@ def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
-    """One entry of `tools`: a tool, or all the members of a toolset."""
+    """Read one entry of `tools`: a tool, or all members of a toolset."""
     members = members_of(raw, where)
     type = value(members["type"], f"{where}.type") if "type" in members else None
     if type is not None and not isinstance(type, str):
@@ -116,7 +116,7 @@ def _builtin(offer: Offer, extras: Obj | None, raw: msgspec.Raw, entry: Obj) -> 
 
 
 def _toolset_members(entry: Obj, raw: msgspec.Raw, family: str, schemas: dict[str, Obj]) -> tuple[Tool, ...]:
-    """Each member stands for the whole entry: they share its `raw`, which is written back once."""
+    """Read the members of a toolset. They share the `raw` of the entry, which is written once."""
     kept = Raw(NAME, raw)
     tools = [
         Tool(
@@ -134,7 +134,7 @@ def _toolset_members(entry: Obj, raw: msgspec.Raw, family: str, schemas: dict[st
 
 
 def _read_hosted(hosted: Hosted, extras: Obj | None, raw: msgspec.Raw, type: str) -> Tool:
-    # The dated versions of one tool are one tool to everybody else.
+    # Other protocols do not distinguish the dated versions of a tool.
     family = _VERSION.sub("", type)
     if hosted.mcp_server_name is not None:
         extras = {**(extras or {}), "mcp_server_name": hosted.mcp_server_name}
@@ -149,7 +149,7 @@ def _read_hosted(hosted: Hosted, extras: Obj | None, raw: msgspec.Raw, type: str
 
 
 def read_tool_choice(body: Obj, tools: tuple[Tool, ...]) -> tuple[ToolChoice | None, bool | None]:
-    """`tool_choice`, and whether calls may be parallel, which Anthropic says in the same place."""
+    """Read `tool_choice`, which also says whether calls may be parallel."""
     said = mapping(body, "tool_choice", "")
     if said is None:
         return None, None
@@ -173,13 +173,13 @@ def _named(name: str, tools: tuple[Tool, ...], body: Obj) -> ToolChoice:
     tool = next((t for t in tools if t.name == name), None)
     if tool is not None:
         return ToolChoice("named", name, tool.namespace)
-    if "mcp_servers" in body:  # their tools are known to the server only
+    if "mcp_servers" in body:  # only the server knows their tools
         return ToolChoice("named", name)
     return reject(f"no tool is named {name!r}", "tool_choice", "name")
 
 
 def read_cache(obj: Obj, where: str) -> Cache | None:
-    """The `cache_control` of a toolset, or of the whole request."""
+    """Read the `cache_control` of a toolset, or of the whole request."""
     control = mapping(obj, "cache_control", where)
     if control is None:
         return None

@@ -1,8 +1,8 @@
-"""Giving an Anthropic upstream a client's messages as they are, but for what Dragoman put there.
+"""Pass an Anthropic client's messages to an Anthropic upstream, without the values that Dragoman put there.
 
-Call ids that were escaped for the client become the upstream's own again. Seals that were wrapped
-are unwrapped for their issuer and taken out for everybody else, and so are the empty signatures and
-indexes that stand where another protocol's answer had none.
+Escaped call ids become the upstream's own ids again. Wrapped seals are unwrapped for their issuer, and
+removed for all other upstreams. Empty signatures and citation indexes are removed, too: Dragoman writes them
+if another protocol's answer had none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..answer.decoder import NAME
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
-    """May this upstream see the seal?"""
+    """May this upstream get the seal?"""
     return sealed_reasoning.goes_back(seal, NAME, target.issuer)
 
 
@@ -29,7 +29,7 @@ def thinking_block(text: str, seal: Seal) -> Obj:
 
 
 def restored_messages(messages: Sequence[Message], target: Target) -> list[Any] | None:
-    """The client's messages without what is ours; None if they can go out as they are."""
+    """The client's messages without Dragoman's values; None if they need no change."""
     own = [message.raw for message in messages if message.raw is not None and not stands_at_top(message)]
     if not any(raw.wrapped for raw in own):
         return None
@@ -38,12 +38,12 @@ def restored_messages(messages: Sequence[Message], target: Target) -> list[Any] 
 
 
 def stands_at_top(message: Message) -> bool:
-    """Is it the system prompt that stands beside the messages? Its `raw` is `{"system": …}`."""
+    """Is this the top-level system prompt? Its `raw` is `{"system": …}`."""
     return message.raw is not None and isinstance(message.raw.value, dict)
 
 
 def restored(raw: Raw, target: Target) -> Any:
-    """One message, not decoded if nothing in it is ours; None if nothing else is left."""
+    """One message, undecoded if it needs no change; None if nothing of it remains."""
     return _restored(raw.parsed, target) if raw.wrapped else raw.value
 
 
@@ -81,7 +81,7 @@ def _with_upstream_id(block: Obj, key: str) -> Obj:
 
 def _restored_thinking(block: Obj, slot: str | None, target: Target) -> Obj | None:
     if not slot:
-        # A Claude refuses an empty signature; models that sign nothing want their thoughts back.
+        # Claude refuses an empty signature. Other models do not sign, and need their thoughts back.
         return None if target.takes.signs_thinking else block
     seal = sealed_reasoning.from_slot(slot, NAME).seal
     if seal.data == slot:
@@ -99,5 +99,5 @@ def _restored_text(block: Obj) -> Obj:
 
 
 def is_borrowed(citation: Any) -> bool:
-    """Is it a web source of another protocol? Anthropic's own sources have an encrypted index."""
+    """Is this a web citation of another protocol? Anthropic's own have an encrypted index."""
     return is_object(citation) and citation.get("encrypted_index") == ""

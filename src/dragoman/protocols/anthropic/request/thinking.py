@@ -1,4 +1,4 @@
-"""How hard to think, as Anthropic says it: `thinking` (a budget, or adaptive) and an effort."""
+"""Write the reasoning settings for Anthropic: `thinking` (a budget, or adaptive) and an effort."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SMALLEST_BUDGET = 1024
 def write_thinking(
     wanted: Reasoning | None, target: Target, max_tokens: int, notices: Notices
 ) -> tuple[Obj | None, str | None]:
-    """`thinking` and `output_config.effort`, either of which may be left unsaid."""
+    """Write `thinking` and `output_config.effort`. Each of them may be None."""
     if wanted is None:
         return None, None
     if reasoning_effort.effort(wanted) == "none":
@@ -39,7 +39,7 @@ def write_thinking(
 
 
 def thinking_as_said(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
-    """The same for a client that speaks Anthropic: an effort alone does not ask for thinking."""
+    """The same for an Anthropic client: in this protocol, an effort alone does not ask for thinking."""
     if wanted is None:
         return None, None
     if wanted.budget is not None:
@@ -69,7 +69,7 @@ def _effort(wanted: Reasoning, notices: Notices) -> str | None:
 
 
 def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:
-    """The budget counts toward `max_tokens`: one of our own making leaves half for the answer."""
+    """Write a budget. It counts toward `max_tokens`: one from an effort leaves half for the answer."""
     budget = wanted.budget or min(reasoning_effort.BUDGETS[wanted.effort or "medium"], max_tokens // 2)
     bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
     if bounded >= max_tokens:
@@ -89,10 +89,10 @@ def _shown(thinking: Obj, wanted: Reasoning) -> Obj:
 
 
 def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Notices) -> Obj | None:
-    """`thinking`, unless the turn under way has calls but not the thoughts that led to them.
+    """`thinking`, unless the current turn has calls without the thoughts before them.
 
-    With a budget Anthropic refuses such a turn; it may come from another model, whose thoughts
-    cannot be given to this one. Adaptive thinking takes it.
+    With a budget, Anthropic refuses such a turn (protocols.md 4.5, 53). It occurs if another model made the
+    calls: its thoughts cannot be sent. Adaptive thinking accepts it.
     """
     if thinking is None or thinking.get("type") != "enabled" or _begins_signed(messages):
         return thinking

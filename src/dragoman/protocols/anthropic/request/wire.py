@@ -13,7 +13,7 @@ _NO_INPUT = msgspec.Raw(b"{}")
 
 
 class Block(msgspec.Struct, tag_field="type", frozen=True, forbid_unknown_fields=True, gc=False):
-    """A content block. A block with a member that its struct does not name is read on its own."""
+    """A content block. A block with undeclared members is read separately, by its own reader."""
 
 
 class TextBlock(Block, tag="text", frozen=True, gc=False):
@@ -23,9 +23,9 @@ class TextBlock(Block, tag="text", frozen=True, gc=False):
 
 
 class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A text block where nearly always only text stands.
+    """A text block in a list that nearly always contains only text.
 
-    Its `type` is an ordinary member: msgspec does not demand a tag where only one is possible.
+    Its `type` is an ordinary member, because msgspec does not require the tag if only one type is possible.
     """
 
     type: Literal["text"]
@@ -37,7 +37,7 @@ class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 class ThinkingBlock(Block, tag="thinking", frozen=True, gc=False):
     thinking: str
     signature: str | None = None
-    """Models that are not Claude sign nothing."""
+    """Missing if the model is not Claude: other models do not sign."""
 
 
 class RedactedBlock(Block, tag="redacted_thinking", frozen=True, gc=False):
@@ -48,11 +48,11 @@ class CallBlock(Block, tag="tool_use", frozen=True, gc=False):
     id: _Filled
     name: _Filled
     input: msgspec.Raw = _NO_INPUT
-    """Not decoded: the arguments go on in the client's own spelling."""
+    """Undecoded, so that the arguments keep the client's spelling (law 14)."""
     cache_control: Cache | None = None
     toolset_name: str | None = None
     caller: dict[str, Any] | None = None
-    """Says whether the model or a program of the model made the call. Only Anthropic understands it."""
+    """Who made the call: the model, or a program that it wrote. Only Anthropic supports it."""
 
 
 class ResultBlock(Block, tag="tool_result", frozen=True, gc=False):
@@ -63,13 +63,13 @@ class ResultBlock(Block, tag="tool_result", frozen=True, gc=False):
 
 
 class AnyResultBlock(ResultBlock, frozen=True, gc=False):
-    """A `tool_result` that may hold more than text."""
+    """A `tool_result` with any content."""
 
     content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
-    """Where an image or a document comes from; which members there are depends on the type."""
+    """The source of an image or document. The type decides which members are set."""
 
     type: str
     media_type: str | None = None
@@ -103,7 +103,7 @@ class ToolReference(Block, tag="tool_reference", frozen=True, gc=False):
 
 
 class UsualMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message of the blocks that nearly all messages consist of."""
+    """A message with only usual blocks."""
 
     role: str
     content: str | list[TextBlock | ThinkingBlock | CallBlock | ResultBlock] | None = None
@@ -111,6 +111,6 @@ class UsualMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnyMessage(UsualMessage, frozen=True, gc=False):
-    """A message of blocks of any type, each to be read on its own."""
+    """A message with any blocks, which are decoded one by one."""
 
     content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]

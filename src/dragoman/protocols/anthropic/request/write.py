@@ -81,7 +81,7 @@ class _Writer:
         self._settings = request.settings
         self._target = target
         self._notices = Notices(target.strict)
-        self._own = unsupported.came_over(request, NAME)
+        self._own = unsupported.was_sent_in(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
         self._takes = target.takes
 
@@ -210,7 +210,7 @@ class _Writer:
 
     def _with_extras(self, body: Obj) -> Obj:
         if not self._own:
-            unsupported.say_foreign(self._request, self._notices)
+            unsupported.note_unsupported_fields(self._request, self._notices)
             return body
         for key, value in (self._request.extras or {}).items():
             # What is known of `output_config` and what is not stand together again.

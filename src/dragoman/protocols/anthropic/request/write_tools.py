@@ -1,4 +1,4 @@
-"""Tools, the choice among them, and structured output, as Anthropic takes them."""
+"""Write tools, the tool choice and structured output for Anthropic."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .read_servers import stands_among_servers
 from .supported import is_own
 from .write_blocks import Marks
 
-# The oldest version that every model with the tool knows.
+# The oldest version of each tool: all models that support the tool support it.
 _HOSTED: dict[str, Obj] = {
     "web_search": {"type": "web_search_20250305", "name": "web_search"},
     "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
     "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
 }
 
-# What may stand in a schema that the model is held to (structured output and strict tools), as the
-# SDK's own `transform_schema` has it.
+# The keywords that Anthropic enforces (structured output and strict tools), from `transform_schema` of its
+# SDK.
 _HELD = Dialect(
     keywords=frozenset(
         {
@@ -59,11 +59,11 @@ class ToolWriter:
         """The MCP servers of the tools that were written."""
 
     def offered(self) -> list[Obj]:
-        """The tools the model may call."""
+        """Write the tools that the model may call."""
         written: list[Obj] = []
         last: Raw | None = None
         for index, tool in enumerate(self._request.tools):
-            # The members of a toolset share one entry.
+            # All members of a toolset are one entry.
             if tool.raw is not None and tool.raw is last:
                 continue
             if is_offered(tool, self._request.settings.tool_choice):
@@ -74,7 +74,7 @@ class ToolWriter:
         return written
 
     def remembered(self) -> list[Obj]:
-        """The tools called so far: Anthropic refuses calls if no tools at all are declared."""
+        """Declare the tools of earlier calls: Anthropic refuses a history with calls and no `tools`."""
         parts = (part for message in self._request.messages for part in message.parts)
         calls = (part for part in parts if isinstance(part, ToolCall))
         names = dict.fromkeys(self._names.out(call.name, call.namespace) for call in calls)
@@ -93,11 +93,11 @@ class ToolWriter:
     def _function(self, tool: Tool, path: str) -> Obj:
         block: Obj = {"description": tool.description} if tool.description else {}
         lost: list[str] = []
-        # Only a schema that the model is to be held to is looked into.
+        # Only a strict schema has to be checked.
         schema = tool.schema if tool.strict else tool.parameters
         block["input_schema"] = sanitised(schema, ANTHROPIC, lost.append)
         say_dropped(lost, f"{path}.parameters", self._notices)
-        # Arguments are an object, whatever else the schema may allow.
+        # Arguments are always an object, even if the schema allows other types.
         block["input_schema"]["type"] = "object"
         if tool.strict and _can_be_held(block["input_schema"]):
             block["strict"] = True
@@ -139,16 +139,16 @@ class ToolWriter:
 
 
 def is_offered(tool: Tool, choice: ToolChoice | None) -> bool:
-    """Anthropic has no list of allowed tools: the others are not offered."""
+    """May the model call this tool? Anthropic has no `allowed_tools`, so other tools are not sent."""
     return choice is None or choice.allowed is None or tool.name in choice.allowed
 
 
 def write_tool_choice(
     settings: Settings, tools: Sequence[Obj], names: ToolNames, thinks: bool, notices: Notices
 ) -> Obj | None:
-    """`tool_choice`, in which Anthropic also says whether calls may be parallel.
+    """Write `tool_choice`, which also says whether calls may be parallel.
 
-    `thinks`: on a budget, which excludes a forced call; adaptive thinking does not.
+    `thinks`: the request has a thinking budget, which excludes a forced call. Adaptive thinking does not.
     """
     wanted = settings.tool_choice
     forced = _forced(wanted, tools, names) if wanted is not None else None
@@ -174,7 +174,7 @@ def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj |
     if wanted.mode != "named" or wanted.name is None:
         return None
     offered = {tool.get("name") for tool in tools}
-    # The provider's own tools keep their names.
+    # Hosted tools keep their names.
     for name in (names.out(wanted.name, wanted.namespace), wanted.name):
         if name in offered:
             return {"type": "tool", "name": name}
@@ -185,7 +185,7 @@ def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj |
 
 
 def write_format(format: Format, notices: Notices) -> Obj:
-    """`output_config.format`. A name and `strict` have no place there."""
+    """Write `output_config.format`. It has no name and no `strict`."""
     lost: list[str] = []
     schema = output_schema(_closed(format.schema or {}, lost.append), _HELD, lost.append)
     say_dropped(lost, "settings.format.schema", notices)
@@ -193,13 +193,13 @@ def write_format(format: Format, notices: Notices) -> Obj:
 
 
 def schema_in_words(format: Format) -> str:
-    """For models that know no structured output."""
+    """A prompt with the schema, for models without structured output."""
     schema = msgspec.json.encode(format.schema or {}).decode()
     return f"{JSON_ONLY} It must follow this JSON Schema:\n{schema}"
 
 
 def _can_be_held(schema: Schema) -> bool:
-    """Would Anthropic take this schema as strict, without anything being left out or closed?"""
+    """Does Anthropic accept this schema as strict without changes?"""
     left_out: list[str] = []
     closed = _closed(schema, left_out.append)
     output_schema(closed, _HELD, left_out.append)
@@ -207,13 +207,13 @@ def _can_be_held(schema: Schema) -> bool:
 
 
 def _closed(schema: Schema, note: Callable[[str], None]) -> Schema:
-    """Every object closed, which Anthropic insists on: what the model says then fits either way."""
+    """Close every object, as Anthropic requires. Values that fit the closed schema fit the original, too."""
     result: Schema = {}
     for keyword, value in schema.items():
         if not _is_held(keyword, value):
             note(keyword)
         else:
-            # One of several is at least any of them.
+            # A value that fits `oneOf` also fits `anyOf`.
             known = "anyOf" if keyword == "oneOf" else keyword
             result[known] = _inside(keyword, value, note)
     if result.get("type") == "object" or "properties" in result:
@@ -222,7 +222,7 @@ def _closed(schema: Schema, note: Callable[[str], None]) -> Schema:
 
 
 def _is_held(keyword: str, value: Any) -> bool:
-    """Some keywords are known with some values only."""
+    """Is this keyword enforced with this value? Some keywords are supported with certain values only."""
     match keyword:
         case "format":
             return isinstance(value, str) and value in _FORMATS

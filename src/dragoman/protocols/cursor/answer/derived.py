@@ -1,4 +1,4 @@
-"""Parameters of Cursor's tools that no single argument says."""
+"""Parameters of Cursor's tools that are computed from several arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTIRE = ("read_entire_file", "should_read_entire_file")
 
 
 def line_range(arguments: Obj, params: Obj) -> Obj:
-    """Which lines of a file are to be read: a range where one is asked for, else all of them.
+    """The lines of a file to read: a range if the model asks for one, otherwise the entire file.
 
     >>> line_range({"offset": 10, "limit": 5}, {})
     {'start_line_one_indexed': 10, 'end_line_one_indexed_inclusive': 14}
@@ -25,11 +25,11 @@ def line_range(arguments: Obj, params: Obj) -> Obj:
     """
     start, end, count = (_number(arguments, names) for names in (_START, _END, _COUNT))
     if start is None and end is None and count is None:
-        # Some models say that they do not want all of it, and forget to say what.
+        # Some models decline the entire file, but give no range.
         declined = any(arguments.get(name) is False for name in _ENTIRE)
         return {} if declined else {"read_entire_file": True}
     if start is None or start == 0:
-        start = 1  # lines count from one, whatever an offset does
+        start = 1  # Cursor's lines count from one, even if an offset counts from zero
     if end is None and count is not None and start > 0:
         end = start + max(count, 1) - 1
     lines: Obj = {"start_line_one_indexed": start}
@@ -37,7 +37,7 @@ def line_range(arguments: Obj, params: Obj) -> Obj:
 
 
 def file_language(arguments: Obj, params: Obj) -> Obj:
-    """What language the edited file is in, where the model did not say."""
+    """The language of the edited file, by its name, unless the model gave one."""
     path = params.get("relative_workspace_path")
     if "language" in params or not isinstance(path, str):
         return {}

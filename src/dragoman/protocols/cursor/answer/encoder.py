@@ -1,9 +1,11 @@
-"""Events to Cursor's own JSON: one object for each thing said, as a stream or as one array.
+"""Encode events in Cursor's own JSON: one object per frame, or one array of the same objects.
 
-`{"text"}` and `{"thinking": {"text"}}` as they come; each call first as `{"partial_tool_call"}`, when its
-name is known, and as `{"tool_call_v2"}` when it is whole, and only then; at the end `{"finish_reason"}` and,
-where it was asked for, `{"usage"}`, both in Chat's words. `[DONE]` closes a stream that ended well, and no
-other. Cursor's protocol has no form for a whole answer: it is the array of the same objects.
+- `{"text"}` and `{"thinking": {"text"}}` for each delta.
+- `{"partial_tool_call"}` when the name of a call is known, `{"tool_call_v2"}` when the call is complete.
+- At the end `{"finish_reason"}` and, if the client asked for it, `{"usage"}`, both with Chat's values.
+- `[DONE]` after an answer that did not fail.
+
+Cursor's protocol has no form for a whole answer, so a body is the array of the same objects.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from ....model.events import (
 )
 from ....model.messages import Part, Refusal, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string
-from ...base import Minted
-from ...common.collect import Answer, Block
+from ...base import AnswerContext
+from ...common.collect import Answer, BlockBuilder
 from ...common.fields import Obj
 from ...openai_chat.answer.encoder import error_body, finish_reason, usage_object
 from .params import tool_call, tool_number
@@ -35,12 +37,12 @@ _THINKING = b'data: {"thinking":{"text":'
 
 
 class StreamEncoder:
-    """One answer as frames of one object each."""
+    """Writes one answer as frames with one object each."""
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._thinking: set[int] = set()
-        self._calls: dict[int, Block] = {}
+        self._calls: dict[int, BlockBuilder] = {}
         self._called = 0
         self._usage = Usage()
 
@@ -51,18 +53,18 @@ class StreamEncoder:
             if kind is TextDelta:
                 self._text(event, out)  # pyright: ignore[reportArgumentType]
             else:
-                self._rare(event, out)
+                self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass")
+        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass unchanged")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = event.block in self._thinking
         text = json_string(event.text)
         out += (_THINKING, text, b"}}\n\n") if thought else (_TEXT, text, b"}\n\n")
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case ArgumentsDelta(block, text):
                 self._calls[block].pieces.append(text)
@@ -73,7 +75,7 @@ class StreamEncoder:
             case UsageSeen(usage):
                 self._usage = self._usage.updated(usage)
             case End():
-                out += map(_frame, ending(event, self._usage, self._minted))
+                out += map(_frame, ending(event, self._usage, self._context))
                 out.append(b"data: [DONE]\n\n")
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
@@ -82,13 +84,13 @@ class StreamEncoder:
 
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall):
-            self._calls[block] = Block(part)
+            self._calls[block] = BlockBuilder(part)
             out.append(_frame(announced(part, self._called)))
             self._called += 1
         elif isinstance(part, Thinking):
             self._thinking.add(block)
 
-    def _close(self, call: Block, complete: bool, out: list[bytes]) -> None:
+    def _close(self, call: BlockBuilder, complete: bool, out: list[bytes]) -> None:
         part = call.finished()
         if complete and isinstance(part, ToolCall):
             out.append(_frame({"tool_call_v2": tool_call(part)}))
@@ -99,7 +101,7 @@ def _frame(value: Obj) -> bytes:
 
 
 def announced(call: ToolCall, index: int) -> Obj:
-    """A call of which the name is known."""
+    """The object that announces a call when its name is known."""
     partial = {
         "tool": tool_number(call.name),
         "tool_call_id": call.id,
@@ -109,28 +111,28 @@ def announced(call: ToolCall, index: int) -> Obj:
     return {"partial_tool_call": partial}
 
 
-def ending(event: End, usage: Usage, minted: Minted) -> list[Obj]:
-    """How the answer ended, and what it cost."""
+def ending(event: End, usage: Usage, context: AnswerContext) -> list[Obj]:
+    """The last objects: the finish reason, and the usage if the client asked for it."""
     end: list[Obj] = [{"finish_reason": finish_reason(event.stop, refused=False)}]
-    if minted.include_usage and usage.known:
+    if context.include_usage and usage.known:
         end.append({"usage": usage_object(usage)})
     return end
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
-    """The whole answer: the objects a stream would hold, each text in one piece."""
+def render(answer: Answer, context: AnswerContext) -> bytes:
+    """Write the whole answer: the objects of a stream, each text in one piece."""
     assert answer.end is not None
-    said: list[Obj] = []
+    objects: list[Obj] = []
     called = 0
     for part in answer.parts:
         match part:
             case Text(text) | Refusal(text) if text:
-                said.append({"text": text})
+                objects.append({"text": text})
             case Thinking(text) if text:
-                said.append({"thinking": {"text": text}})
+                objects.append({"thinking": {"text": text}})
             case ToolCall():
-                said += (announced(part, called), {"tool_call_v2": tool_call(part)})
+                objects += (announced(part, called), {"tool_call_v2": tool_call(part)})
                 called += 1
             case _:
                 pass
-    return escape_separators(_json(said + ending(answer.end, answer.usage, minted)))
+    return escape_separators(_json(objects + ending(answer.end, answer.usage, context)))

@@ -1,7 +1,7 @@
-"""Cursor's own tools as data: their numbers, their parameter structures, and the names models call them by.
+"""Cursor's own tools as data: their numbers, their parameter structures, and the names that models use.
 
-Numbers and structures are those of its internal protocol (`ClientSideToolV2`, protocols.md 5.2). A tool is
-listed here when its whole structure is known; every other tool is an MCP tool to Cursor.
+Numbers and structures come from Cursor's internal protocol (`ClientSideToolV2`, protocols.md 5.2). This table
+lists the tools whose whole structure is known. Every other tool is sent as an MCP tool.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .derived import file_language, line_range
 
 
 class ClientTool(IntEnum):
-    """`ClientSideToolV2`: what Cursor's client can be asked to run. The numbers between are unused."""
+    """`ClientSideToolV2`: the tools that Cursor's client can run. The missing numbers are unused."""
 
     READ_SEMSEARCH_FILES = 1
     RIPGREP_SEARCH = 3
@@ -66,29 +66,29 @@ class ClientTool(IntEnum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A member of a parameter structure, and the arguments it is taken from: the first that is given."""
+    """A member of a parameter structure. Its value is the first of several arguments that the model gives."""
 
     name: str
-    """Dots lead into structures, `[]` into a list of one: `patterns[].pattern`."""
+    """A path: dots lead into objects, `[]` into a list with one item (`patterns[].pattern`)."""
     sources: tuple[str, ...] = ()
-    """Its own name is always among them."""
+    """The names of arguments, besides the member's own name."""
     default: Any = None
-    """What to say where no argument does; otherwise it is absent."""
+    """The value if no argument is given. None: leave the member out."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One tool of Cursor's."""
+    """One of Cursor's tools."""
 
     tool: ClientTool
     params: str
     """The member of the call that holds its parameters."""
     names: tuple[str, ...]
-    """What models call it by: Cursor's older tools are in snake_case, the newer ones in title case."""
+    """The names that models use: Cursor's older prompts have snake_case names, the newer ones title case."""
     fields: tuple[Field, ...] = ()
     fixed: dict[str, Any] = {}
-    """What is said whatever the arguments are."""
+    """Parameters that do not depend on the arguments."""
     derived: Callable[[Obj, Obj], Obj] | None = None
-    """What has to be worked out: takes the arguments and the parameters taken from them."""
+    """Computes more parameters from the arguments and the parameters so far."""
 
 
 _PATH = ("target_file", "path", "file_path", "filePath", "filename", "file")

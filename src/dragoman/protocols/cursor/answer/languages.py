@@ -1,4 +1,4 @@
-"""The language of a file, by its name, in the words editors use (`language` in Cursor's edits)."""
+"""The language of a file by its name, as VS Code's language id (`language` in Cursor's edits)."""
 
 from __future__ import annotations
 

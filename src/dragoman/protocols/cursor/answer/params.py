@@ -1,4 +1,4 @@
-"""A finished call as Cursor's client takes it: the tool's number and its own parameter structure."""
+"""Write a finished call for Cursor's client: the number of the tool and its parameter structure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .kinds import BY_NAME, ClientTool, Kind
 
 
 def tool_number(name: str) -> int:
-    """Which of Cursor's tools a name means; whatever it does not know itself is an MCP tool."""
+    """The number of Cursor's tool with this name. Unknown names are MCP tools."""
     kind = BY_NAME.get(name)
     return int(kind.tool if kind else ClientTool.MCP)
 
 
 def tool_call(call: ToolCall) -> Obj:
-    """`tool_call_v2`. Options the model did not give are absent."""
+    """The object `tool_call_v2`. It has no members for options that the model did not give."""
     head: Obj = {"tool": tool_number(call.name), "tool_call_id": call.id}
     kind = BY_NAME.get(call.name)
     if kind is None:
@@ -25,7 +25,7 @@ def tool_call(call: ToolCall) -> Obj:
 
 
 def parameters(kind: Kind, arguments: Obj) -> Obj:
-    """The parameter structure of `kind`. What it has no place for (an `explanation`) is left out."""
+    """The parameter structure of `kind`. Arguments without a field (an `explanation`) are dropped."""
     params: Obj = {}
     for field in kind.fields:
         value = _first(arguments, (field.name, *field.sources))
@@ -43,7 +43,7 @@ def _mcp_tool(call: ToolCall) -> Obj:
 
 
 def _arguments(text: str) -> Obj:
-    """The arguments of a call that is whole, so they are an object unless there are none."""
+    """Decode the arguments of a complete call. They are an object, or empty."""
     try:
         value = decode_json(text or "{}")
     except (ValueError, RecursionError):
@@ -55,8 +55,8 @@ def _first(arguments: Obj, names: tuple[str, ...]) -> Any:
     return next((arguments[name] for name in names if arguments.get(name) is not None), None)
 
 
-def _put(params: Obj, way: list[str], value: Any) -> None:
-    step, *rest = way
+def _put(params: Obj, path: list[str], value: Any) -> None:
+    step, *rest = path
     if not rest:
         params[step] = value
     elif step.endswith("[]"):

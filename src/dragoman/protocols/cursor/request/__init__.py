@@ -1,1 +1,1 @@
-"""What Cursor sends: told apart level by level, and read by the readers of the protocols it borrows from."""
+"""Cursor's requests: detects the protocol of each level, and uses that protocol's reader."""

@@ -1,8 +1,8 @@
 """Calls of freeform tools that Cursor sends back as functions.
 
-Cursor 3.14 crashes on a call with `type: "custom"`, so it gets such calls as `function` with the raw text
-in `arguments`, and its later turns repeat that form. A call of a tool that this request declares as freeform
-is a freeform call, in whichever form it comes back. Each upstream then gets it in the upstream's own form.
+Cursor 3.14 crashes on a call with `type: "custom"`, so it gets freeform calls as functions with the raw text
+in `arguments`. Its later requests repeat that form. If the request declares a tool as freeform, all its calls
+are freeform calls. Each upstream then gets them in its own form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ....model.messages import Message, Part, Request, ToolCall, ToolResult
 
 
 def with_freeform_calls(request: Request) -> Request:
-    """`request`, with each function call of a freeform tool as what it is."""
+    """Turn the function calls of freeform tools into freeform calls."""
     freeform = {tool.name for tool in request.tools if tool.kind == "custom"}
     calls = {
         part.id

@@ -1,8 +1,8 @@
-"""Cursor's request, in whichever shape it comes, as the neutral one.
+"""Read Cursor's requests, in every form.
 
-A body that is one protocol's throughout is read by that protocol's reader, and an upstream of the same
-protocol gets it as it came. Of any other, each piece is read by the reader it belongs to, and no writer
-takes the whole for its own.
+If a body has the form of one protocol throughout, that protocol's reader reads it, and an upstream of the
+same protocol gets it unchanged. Otherwise the reader of the matching protocol reads each piece, and all
+writers write the request from its neutral form.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _KNOWN = chat_settings.READ | responses.NEUTRAL | anthropic.KNOWN | {"reasoning"
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """A body of `POST /cursor/chat/completions`."""
+    """Read a body of `POST /cursor/chat/completions`."""
     return read_fields(parse_object(body))
 
 
 @reads_body
 def read_streaming_request(body: Body, path: str = "") -> Request:
-    """A body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is a stream by nature."""
+    """Read a body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is always a stream."""
     fields = parse_object(body)
     return read_fields(fields if fields.get("stream") is not None else {**fields, "stream": True})
 
 
 def read_fields(fields: Obj) -> Request:
-    """A body whose members are decoded."""
+    """Read a body from its decoded members."""
     return with_freeform_calls(_read(_tidied(fields)))
 
 
@@ -81,7 +81,7 @@ def _read(fields: Obj) -> Request:
 
 
 def _tidied(fields: Obj) -> Obj:
-    """Without the ways to say "nothing" that upstreams refuse: `content: []`, and null where text must be."""
+    """Remove empty values that upstreams refuse: `content: []`, and null instead of text."""
     lists = {key: fields[key] for key in ("messages", "input") if is_array(fields.get(key))}
     return {**fields, **{key: [_tidied_turn(turn) for turn in turns] for key, turns in lists.items()}}
 
@@ -94,7 +94,7 @@ def _tidied_turn(turn: Any) -> Any:
 
 
 def _without_usage_wish(fields: Obj) -> Obj:
-    """Responses has no `include_usage`, and refuses it."""
+    """Remove Chat's `include_usage`: Responses refuses it."""
     options = fields.get("stream_options")
     if not is_object(options) or "include_usage" not in options:
         return fields
@@ -121,7 +121,7 @@ def _turns(fields: Obj) -> list[tuple[str, Obj]]:
 
 
 def _prompts(fields: Obj) -> list[Message]:
-    """System prompts that stand beside the conversation: Anthropic's and Responses'."""
+    """System prompts outside of the messages: Anthropic's `system` and Responses' `instructions`."""
     system = fields.get("system")
     found = [] if system is None else [read_system(as_json(system))]
     instructions = string(fields, "instructions", "")
@@ -131,7 +131,7 @@ def _prompts(fields: Obj) -> list[Message]:
 
 
 def _tools(fields: Obj) -> tuple[Tool, ...]:
-    """Every tool once: of two with the same name, the later definition counts."""
+    """The tools without duplicates. Of two with one name, the later definition counts."""
     entries = objects(fields, "tools", "")
     found = [tool for where, entry in entries for tool in tool_definition.read_tool(entry, where)]
     beside: Obj = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
@@ -141,7 +141,7 @@ def _tools(fields: Obj) -> tuple[Tool, ...]:
 
 
 def _settings(fields: Obj, tools: tuple[Tool, ...]) -> Settings:
-    """What any of the protocols' readers finds; Chat's word counts first."""
+    """The settings that the readers of all protocols find. Chat's take precedence."""
     choice, parallel = read_choice(fields, tools)
     without_choice = {k: v for k, v in fields.items() if k not in ("tool_choice", "function_call")}
     merged = chat_settings.read_settings(without_choice, tools)
@@ -158,7 +158,7 @@ def _settings(fields: Obj, tools: tuple[Tool, ...]) -> Settings:
 
 
 def _filled(settings: Settings, other: Settings) -> Settings:
-    """`settings`, and of what they do not say whatever `other` does."""
+    """`settings`, with missing values from `other`."""
     nothing = Settings()
     missing = {
         name: getattr(other, name)

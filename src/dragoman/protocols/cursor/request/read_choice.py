@@ -1,4 +1,4 @@
-"""The choice among the tools, in whichever shape it comes."""
+"""Read the tool choice, in the form of any protocol."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Read = tuple[ToolChoice | None, bool | None]
 
 
 def read_choice(body: Obj, tools: tuple[Tool, ...]) -> _Read:
-    """The choice, and whether calls may be parallel where the choice says that too."""
+    """The tool choice, and whether calls may be parallel (Anthropic's choice includes that)."""
     choice = body.get("tool_choice")
     if is_object(choice):
         return _object(choice, tools)
@@ -45,7 +45,7 @@ def _object(choice: Obj, tools: tuple[Tool, ...]) -> _Read:
 
 
 def _understood(choice: Obj) -> Obj:
-    """Without a type (`{"function": {"name"}}`, `{"name"}`), or OpenAI's word in Anthropic's shape."""
+    """Complete a choice without a type (`{"function": {"name"}}`, `{"name"}`), or with OpenAI's value."""
     if choice.get("type") == "required":
         return {**choice, "type": "any"}
     for kind in ("function", "custom"):

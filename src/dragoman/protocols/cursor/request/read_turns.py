@@ -1,4 +1,4 @@
-"""One turn of a conversation, whoever's shape it and its parts are in, as a neutral message."""
+"""Read one turn of a conversation. It and its parts may have the form of any protocol."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .shapes import ANTHROPIC, RESPONSES, part_shape
 
 
 def read_turn(turn: Obj, where: str) -> Message:
-    """A message of Chat's, with anybody's parts in it, or an item of Responses'."""
+    """Read a Chat message with parts of any protocol, or a Responses item."""
     if "role" not in turn:
         return read_item(as_json(turn), where)
     if not is_array(turn.get("content")):
         return read_message(as_json(turn), where)
-    # All that stands beside the content is Chat's: calls, reasoning, which call a result answers.
+    # All members besides `content` have Chat's form: calls, reasoning, the call id of a result.
     message = read_message(as_json({**turn, "content": ""}), where)
     parts = _parts(objects(turn, "content", where), message.role)
     if turn["role"] == "tool":
@@ -46,7 +46,7 @@ def _parts(content: list[tuple[str, Obj]], role: Role) -> list[Part]:
 
 
 def _with_result(message: Message, parts: list[Part], where: str) -> Message:
-    """A tool's answer; one that is wrapped in a block of Anthropic's as well is unwrapped."""
+    """Read a tool result. It may also be wrapped in an Anthropic block."""
     said: list[Text | Media] = []
     failed = False
     for part in parts:
@@ -63,7 +63,7 @@ def _with_result(message: Message, parts: list[Part], where: str) -> Message:
 
 
 def _joined(beside: tuple[Part, ...], content: list[Part]) -> tuple[Part, ...]:
-    """Thoughts come first, then what was said, then the calls; one that is written down twice is one."""
+    """Join the parts: thoughts, then text, then calls. A call that occurs in two forms counts once."""
     thoughts = [part for part in beside if isinstance(part, Thinking)]
     inside = {part.id for part in content if isinstance(part, ToolCall)}
     rest = [
@@ -75,7 +75,7 @@ def _joined(beside: tuple[Part, ...], content: list[Part]) -> tuple[Part, ...]:
 
 
 def plain(message: Message) -> Message:
-    """A message that belongs to no wire, so that every writer writes it anew."""
+    """A copy without `raw`, so that every writer writes it from its neutral form."""
     parts = tuple(
         msgspec.structs.replace(part, raw=None) if isinstance(part, (ToolCall, ToolResult)) else part
         for part in message.parts

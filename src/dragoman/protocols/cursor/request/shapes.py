@@ -1,8 +1,8 @@
-"""Which protocol writes each level of a body like this? Cursor mixes them as its models and modes want.
+"""Detect the protocol of each level of a body. Cursor mixes protocols, depending on the model and the mode.
 
-Known so far (protocols.md 5.1): genuine Chat; Responses on the Chat path (`input`, flat tools) with Chat's
-`stream_options`; Anthropic's blocks and bare tools in Chat messages, for models called `claude-*`; nested
-functions beside a flat freeform ApplyPatch. What every protocol writes alike belongs to none.
+Known forms (protocols.md 5.1): plain Chat; Responses on the Chat path (`input`, flat tools) with Chat's
+`stream_options`; Anthropic's blocks and tools in Chat messages, for models called `claude-*`; nested
+functions beside a flat freeform ApplyPatch. A form that all protocols share gives no protocol.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...common.tool_definition import tool_shape
 
 ANTHROPIC, CHAT, RESPONSES, NONE = "anthropic", "openai-chat", "openai-responses", "none"
 
-# Of each protocol's top-level fields, those that mean nothing, or something else, in the others.
+# By protocol: the top-level fields that the other protocols do not have, or use differently.
 CHAT_FIELDS = frozenset(
     {
         *("messages", "functions", "function_call", "max_completion_tokens", "max_tokens", "n"),
@@ -42,10 +42,10 @@ _CHOICES = frozenset({"auto", "none", "required"})
 
 
 def shapes(body: Obj) -> set[str]:
-    """Every protocol that something in `body` could only come from."""
+    """All protocols that a part of `body` belongs to."""
     found = set(_fields(body)) | set(_choice(body.get("tool_choice")))
     for tool in _objects(body.get("tools")):
-        # Freeform tools are for OpenAI's own servers: written anew, they reach every other as functions.
+        # Only OpenAI's own servers support freeform tools. The writers turn them into functions for others.
         found.add(NONE if tool.get("type") == "custom" and "custom" in tool else tool_shape(tool))
     for key in ("messages", "input"):
         for turn in _objects(body.get(key)):
@@ -54,12 +54,12 @@ def shapes(body: Obj) -> set[str]:
 
 
 def _objects(value: object) -> Iterator[Obj]:
-    """The readers complain of whatever else stands there."""
+    """The objects of a list. The readers report all other items as errors."""
     return (item for item in value if is_object(item)) if is_array(value) else iter(())
 
 
 def _word(value: object) -> str:
-    """A type, if it is one; whoever reads it complains of anything else."""
+    """A type, if it is a string. The readers report other values as errors."""
     return value if isinstance(value, str) else ""
 
 
@@ -74,12 +74,12 @@ def _fields(body: Obj) -> Iterator[str]:
 
 
 def turn_shapes(turn: Obj) -> Iterator[str]:
-    """Of one message or item."""
+    """The protocols of one message or item."""
     if "role" not in turn:
         yield RESPONSES
         return
     if turn.get("type") is not None:
-        yield RESPONSES  # `message`, which nobody else has to say
+        yield RESPONSES  # only Responses items have the type `message`
     if turn["role"] in ("tool", "function") or turn.get("tool_calls") or turn.get("function_call"):
         yield CHAT
     for part in _objects(turn.get("content")):
@@ -89,7 +89,7 @@ def turn_shapes(turn: Obj) -> Iterator[str]:
 
 
 def part_shape(part: Obj) -> str | None:
-    """Of one part of a message's content."""
+    """The protocol of one content part."""
     kind = _word(part.get("type"))
     if kind in _ANTHROPIC_PARTS:
         return ANTHROPIC
@@ -105,7 +105,7 @@ def _choice(choice: object) -> Iterator[str]:
 
 
 def choice_shape(choice: Obj) -> str:
-    """Of a `tool_choice` that is an object."""
+    """The protocol of a `tool_choice` object."""
     kind = _word(choice.get("type"))
     if kind in _ANTHROPIC_CHOICES:
         return ANTHROPIC

@@ -1,4 +1,4 @@
-"""Gemini's answers, streamed or whole, to events."""
+"""Decode Gemini's answers, streamed or whole, into events."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
 from ...common.fields import is_array, is_object
-from ...common.surrogate_joiner import Halves
-from ...common.text_blocks import Runs
+from ...common.surrogate_joiner import SurrogateJoiner
+from ...common.text_blocks import TextBlocks
 from . import wire
 from .partial_args import PartialArguments
-from .verbatim import Watch
+from .verbatim import VerbatimCheck
 
 NAME = "gemini"
 
@@ -38,37 +38,38 @@ _read_part = StructReader(wire.Part, frozenset({"text"}))
 
 
 class Decoder:
-    """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
+    """Decodes one answer. Gemini has no end marker: it ends with a finish reason and the stream."""
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._runs = Runs()
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._blocks = TextBlocks()
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._detail: str | None = None
         self._call: int | None = None
-        """A call whose arguments are still to come: nameless continuations, `partialArgs`."""
+        """The block of a call whose arguments continue: Vertex streams them as `partialArgs`, or in parts
+        without a name."""
         self._partial: PartialArguments | None = None
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # a stray `[DONE]`: not this protocol's
+            self.clean = False  # `[DONE]` does not belong to this protocol
             return []
         try:
             chunk = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             chunk = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
-            self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(chunk)
+            self._joiner = self._joiner or SurrogateJoiner()
+            self.clean = False  # a strict client would reject the frame, too
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(chunk)
         if chunk.error:
             return self._fail(failures.from_error(chunk.error))
         out: list[Event] = []
@@ -76,20 +77,20 @@ class Decoder:
             self._started = True
             out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
         self._chunk(chunk, frame, out)
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         if self._stop is None:
-            said = "in the middle of the answer" if self._started else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+            when = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
         out: list[Event] = []
         self._end_call(out)
-        self._runs.end(out)
+        self._blocks.end(out)
         out.append(End(self._stop, detail=self._detail))
         self._over = True
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -117,7 +118,7 @@ class Decoder:
         reason = candidate.finishReason
         if not reason:
             return
-        # What Google says for no other reason (`OTHER`) is a filter's doing, as far as anybody knows.
+        # `OTHER` and unknown reasons count as a filter: Google stops answers for them without an explanation.
         stop = Stop.END if reason == _UNSPECIFIED else stop_reasons.meaning(reason) or Stop.FILTER
         if isinstance(stop, FailureKind):
             message = candidate.finishMessage or f"the model's tool call failed: {reason}"
@@ -138,13 +139,14 @@ class Decoder:
         self._end_call(out)
         if isinstance(part.text, str):
             if part.text:
-                (self._runs.thinking if part.thought else self._runs.text)(part.text, out)
+                (self._blocks.thinking if part.thought else self._blocks.text)(part.text, out)
         elif part.inlineData is not None or part.fileData is not None:
             self._whole(_media(part.inlineData or part.fileData or wire.Blob()), out)
         else:
             self._opaque(raw, out)
         if part.thoughtSignature:
-            # It may come late, on a last part without words: a thought of its own, to be sent back.
+            # A signature may come late, on a last part with empty text (protocols.md 4.7, 126). It becomes a
+            # thinking block of its own, so that the client sends it back.
             self._whole(Thinking(seal=self._seal(part.thoughtSignature)), out)
 
     def _opaque(self, raw: bytes, out: list[Event]) -> None:
@@ -154,17 +156,17 @@ class Decoder:
             self._whole(Opaque(Raw(NAME, value), kind), out)
 
     def _whole(self, part: Media | Opaque | Thinking, out: list[Event]) -> None:
-        self._runs.end(out)
-        out.append(BlockEnd(self._runs.open(part, out)))
+        self._blocks.end(out)
+        out.append(BlockEnd(self._blocks.open(part, out)))
 
     def _function_call(self, call: wire.FunctionCall, signature: str | None, out: list[Event]) -> None:
         if call.name:
             self._end_call(out)
-            self._runs.end(out)
+            self._blocks.end(out)
             seal = self._seal(signature) if signature else None
-            self._call = self._runs.open(ToolCall(id=call.id or "", name=call.name, seal=seal), out)
+            self._call = self._blocks.open(ToolCall(id=call.id or "", name=call.name, seal=seal), out)
         if self._call is None:
-            return  # the end of a streamed call that was over already
+            return  # Vertex ends a streamed call with `functionCall: {}`; this call has ended before
         if call.partialArgs is not None:
             self._partial_arguments(call, out)
             return
@@ -195,7 +197,7 @@ class Decoder:
         self._call = None
 
     def _citations(self, candidate: wire.Candidate, out: list[Event]) -> None:
-        block = self._runs.block
+        block = self._blocks.block
         if block is not None:
             out.extend(CitationAdded(block, citation) for citation in _sources(candidate))
 
@@ -226,18 +228,19 @@ def _sources(candidate: wire.Candidate) -> list[Citation]:
     return sources
 
 
-def _count(said: wire.Count) -> int | None:
-    return said if isinstance(said, int) else None
+def _count(value: wire.Count) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _usage(usage: wire.UsageMetadata) -> Usage:
     prompt, cached = _count(usage.promptTokenCount), _count(usage.cachedContentTokenCount)
     candidates, thoughts = _count(usage.candidatesTokenCount), _count(usage.thoughtsTokenCount)
-    said = candidates is not None or thoughts is not None
+    # Gemini's candidates exclude thoughts, and its prompt includes cached tokens (protocols.md 1D.4).
+    counted = candidates is not None or thoughts is not None
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0)),
         cache_read=cached,
-        output=(candidates or 0) + (thoughts or 0) if said else None,
+        output=(candidates or 0) + (thoughts or 0) if counted else None,
         reasoning=thoughts,
         tool_prompt=_count(usage.toolUsePromptTokenCount),
     )

@@ -1,4 +1,4 @@
-"""Events to Gemini: a stream of chunks, or one body. A call goes out whole, in one part, by nature."""
+"""Encode events for Gemini clients: a stream of chunks, or one body. A call is always one whole part."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import sealed_reasoning
-from ...common.collect import Answer, Block
+from ...common.collect import Answer, BlockBuilder
 
 NAME = "gemini"
 
@@ -41,7 +41,7 @@ FINISHES: dict[Stop, str] = {
     Stop.PAUSE: "STOP",
 }
 
-# Reasons of a filter that a client knows; from whichever upstream they come.
+# Gemini's finish reasons for a filter. An upstream's own reason is passed on if it is one of them.
 _FILTERS = """
     SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT
     IMAGE_RECITATION IMAGE_OTHER NO_IMAGE OTHER
@@ -69,14 +69,14 @@ _json = msgspec.json.Encoder().encode
 
 
 class StreamEncoder:
-    """One answer as chunks. Nothing but `data: ` frames: the SDK crashes on anything else."""
+    """Writes one answer as chunks. It sends only `data: ` frames: Google's SDK fails on all others."""
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._identity: dict[str, Any] = {}
         self._tail = b""
         self._usage = Usage()
-        self._open: dict[int, Block] = {}
+        self._open: dict[int, BlockBuilder] = {}
         self._citations: list[Citation] = []
         self._searches: list[Search] = []
 
@@ -86,7 +86,7 @@ class StreamEncoder:
             if type(event) is TextDelta:
                 self._text(event, out)
             else:
-                self._rare(event, out)
+                self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
@@ -98,12 +98,12 @@ class StreamEncoder:
         closing = b',"thought":true}' if thought else b"}"
         out += (_TEXT, json_string(event.text), closing, self._tail)
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case ArgumentsDelta(block, text):
                 self._open[block].pieces.append(text)
             case BlockStart(block, part):
-                self._open[block] = Block(part)
+                self._open[block] = BlockBuilder(part)
             case BlockEnd(block, complete):
                 self._close(self._open.pop(block), complete, out)
             case Sealed(block, seal):
@@ -122,18 +122,18 @@ class StreamEncoder:
                 pass
 
     def _start(self, event: Start) -> None:
-        self._identity = identity(event, self._minted)
+        self._identity = identity(event, self._context)
         tail = b'],"role":"model"},"index":0}],' + escape_separators(_json(self._identity))[1:]
         self._tail = tail + b"\n\n"
 
-    def _close(self, block: Block, complete: bool, out: list[bytes]) -> None:
+    def _close(self, block: BlockBuilder, complete: bool, out: list[bytes]) -> None:
         if not complete:
             return
         part = block.finished()
         if type(part) is Search:
             self._searches.append(part)
         if isinstance(part, Thinking):
-            part = Thinking("", part.seal)  # its words went out as they came
+            part = Thinking("", part.seal)  # its text is already sent; the seal is not
         value = part_object(part) if not isinstance(part, (Text, Refusal)) else None
         if value is not None:
             head = b'data: {"candidates":[{"content":{"parts":['
@@ -148,12 +148,12 @@ class StreamEncoder:
         out += (b"data: ", one_line(_json(value | self._identity)), b"\n\n")
 
 
-def identity(start: Start, minted: Minted) -> dict[str, Any]:
-    return {"modelVersion": start.model or minted.model, "responseId": start.id or minted.id}
+def identity(start: Start, context: AnswerContext) -> dict[str, Any]:
+    return {"modelVersion": start.model or context.model, "responseId": start.id or context.id}
 
 
 def part_object(part: Part) -> dict[str, Any] | None:
-    """A part; None for what has nothing to say here."""
+    """The JSON of a part. None for an empty part, or one that Gemini's answers cannot contain."""
     match part:
         case Text(text) | Refusal(text):
             return {"text": text} if text else None
@@ -178,7 +178,7 @@ def part_object(part: Part) -> dict[str, Any] | None:
 
 
 def signature(seal: Seal) -> str:
-    """A signature that is not base64 would break the SDK: it travels in an envelope, like a foreign one."""
+    """The signature of a seal. One that is not base64 goes into an envelope: Google's SDK would reject it."""
     own = NAME if sealed_reasoning.is_base64(seal.data) else ""
     return sealed_reasoning.to_slot(seal, own)
 
@@ -238,8 +238,8 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error}))
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
-    """The whole body."""
+def render(answer: Answer, context: AnswerContext) -> bytes:
+    """Write the whole body."""
     assert answer.end is not None
     parts = [value for part in answer.parts if (value := part_object(part)) is not None]
     citations = [c for part in answer.parts if isinstance(part, Text) for c in part.citations]
@@ -249,4 +249,4 @@ def render(answer: Answer, minted: Minted) -> bytes:
     body: dict[str, Any] = {"candidates": [candidate]}
     if answer.usage.known:
         body["usageMetadata"] = usage_object(answer.usage)
-    return escape_separators(_json(body | identity(answer.start, minted)))
+    return escape_separators(_json(body | identity(answer.start, context)))

@@ -1,4 +1,4 @@
-"""Arguments that Vertex streams piece by piece: `partialArgs` with a JSON path and a bit of value each."""
+"""Join arguments that Vertex streams as `partialArgs`: each has a JSON path and a part of a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
 class PartialArguments:
-    """Builds the arguments object of one call."""
+    """Builds the arguments of one call."""
 
     def __init__(self) -> None:
         self._root: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class PartialArguments:
             here = _child(here, step, [] if isinstance(following, int) else {})
         last = steps[-1]
         before = _child(here, last, None)
-        # A string comes in as many pieces as it likes; anything else comes once.
+        # Only strings come in several pieces.
         here[last] = before + value if isinstance(before, str) and isinstance(value, str) else value
 
 
@@ -45,13 +45,13 @@ def _key(match: re.Match[str]) -> str | int:
 
 
 def _child(here: Any, step: str | int, default: Any) -> Any:
-    """`here[step]`, made if it is missing. An index far out of bounds is the upstream's nonsense."""
+    """`here[step]`, created if it is missing. An index beyond the end is an error of the upstream."""
     if isinstance(step, int):
         if not isinstance(here, list) or step > len(here):  # pyright: ignore[reportUnknownArgumentType]
-            raise ValueError("a partial argument skips elements")
+            raise ValueError("the upstream sent a partial argument that skips elements of a list")
         if step == len(here):  # pyright: ignore[reportUnknownArgumentType]
             here.append(default)  # pyright: ignore[reportUnknownMemberType]
         return here[step]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(here, dict):
-        raise ValueError("a partial argument does not fit what came before")
+        raise ValueError("the upstream sent a partial argument that contradicts an earlier one")
     return here.setdefault(step, default)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

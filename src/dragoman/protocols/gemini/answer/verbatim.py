@@ -1,7 +1,7 @@
-"""May a Gemini upstream's chunk go to a Gemini client as it is?
+"""Check whether a Gemini upstream's chunks may pass unchanged to a Gemini client.
 
-Nearly always: Gemini has little grammar. Calls need a name and an object for arguments, and nothing may
-follow the finish reason.
+Nearly always they may, because Gemini's streams have few rules: a call has a name and an object as arguments,
+a signature is base64, and nothing follows the finish reason.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from . import wire
 _decode_part = msgspec.json.Decoder(wire.Part).decode
 
 
-class Watch:
-    """Follows one answer."""
+class VerbatimCheck:
+    """Checks the chunks of one answer."""
 
     def __init__(self) -> None:
         self._finished = False
@@ -27,7 +27,7 @@ class Watch:
         try:
             return self._passes(chunk)
         except ValueError:
-            return False  # a strict client would refuse it as well
+            return False  # a strict client would reject the chunk, too
 
     def _passes(self, chunk: wire.Chunk) -> bool:
         candidates = chunk.candidates or []
@@ -45,7 +45,7 @@ class Watch:
         content = candidate.content or wire.Content()
         self._finished = bool(candidate.finishReason)
         if candidate.finishReason and not candidate.finishReason.isupper():
-            return False  # Google writes its reasons in capitals; clients compare them
+            return False  # clients compare finish reasons, and Google's are upper case
         if candidate.index or content.role not in ("model", msgspec.UNSET):
             return False
         return all(self._part(_decode_part(bytes(raw))) for raw in content.parts or ())
@@ -68,14 +68,14 @@ class Watch:
 
     def _adds_up(self, usage: wire.UsageMetadata) -> bool:
         if usage.promptTokenCount is msgspec.UNSET:
-            return True  # Vertex: traffic type only
-        said = (
+            return True  # Vertex sends chunks with only `trafficType` (protocols.md 4.7, 124)
+        given = (
             usage.promptTokenCount,
             usage.candidatesTokenCount,
             usage.thoughtsTokenCount,
             usage.toolUsePromptTokenCount,
         )
-        counts = [0 if count is msgspec.UNSET else -1 if count is None else count for count in said]
+        counts = [0 if count is msgspec.UNSET else -1 if count is None else count for count in given]
         before, self._output = self._output, counts[1]
         total = usage.totalTokenCount
         return min(counts) >= 0 and self._output >= before and total in (msgspec.UNSET, sum(counts))

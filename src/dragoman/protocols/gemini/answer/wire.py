@@ -1,4 +1,4 @@
-"""The parts of Gemini's answers that mean something. A stream's chunk and a whole body look the same."""
+"""The members of Gemini's answers that the decoder reads. A chunk and a whole body have the same form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Count = int | msgspec.UnsetType | None
 
 
 class FunctionCall(msgspec.Struct, gc=False):
-    """`args` stays raw: its digits and key order are kept."""
+    """`args` stays raw, which keeps its digits and key order (law 14)."""
 
     name: str | None = None
     id: str | msgspec.UnsetType | None = msgspec.UNSET

@@ -1,1 +1,1 @@
-"""Gemini requests: `read` a client's, `write` one for an upstream."""
+"""Gemini requests: `read` reads a client's request, `write` writes one for an upstream."""

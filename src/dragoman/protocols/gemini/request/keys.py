@@ -1,7 +1,7 @@
-"""Reading a Gemini request: each key may be spelled `likeThis` or `like_this`, even in one body.
+"""Access to the members of a Gemini request: keys may be `camelCase` or `snake_case`, even in one body.
 
-google-genai itself mixes both (`generationConfig` beside `parameters_json_schema`), and the API
-takes one object where a list is meant (`"tools": {…}`). Errors name a key as the client spelled it.
+google-genai itself mixes both (`generationConfig` beside `parameters_json_schema`), and the API accepts one
+object instead of a list (`"tools": {…}`, protocols.md 4.7, 128). Errors name a key as the client wrote it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GEMINI = "gemini"
 
 
 def is_from_gemini(raw: Raw | None) -> TypeGuard[Raw]:
-    """Did this come over Gemini's wire, so that it may go back there as it is?"""
+    """Did a Gemini client send this? Then a Gemini upstream may get it unchanged."""
     return raw is not None and raw.protocol == GEMINI
 
 
@@ -39,14 +39,14 @@ def camel(key: str) -> str:
 
 
 def listed(raw: msgspec.Raw, where: str) -> list[tuple[msgspec.Raw, str]]:
-    """The items of a list, or the one object that stands in its place, each with its path."""
+    """The items of a list, or the single object instead of it, each with its path."""
     if opens_object(raw):
         return [(raw, where)]
     return [(item, f"{where}[{at}]") for at, item in enumerate(items(raw, where))]
 
 
 class Fields:
-    """One object of a request, and where it stands in it."""
+    """One object of a request, with its path."""
 
     __slots__ = ("value", "where")
 
@@ -55,7 +55,7 @@ class Fields:
         self.where = where
 
     def key(self, name: str) -> str:
-        """`name` (given in camelCase) as the client spelled it."""
+        """The client's spelling of `name`, which is camelCase."""
         if name in self.value:
             return name
         other = snake(name)
@@ -94,7 +94,7 @@ class Fields:
         return None if value is None else Fields(value, self.path(name))
 
     def children(self, name: str) -> list[Fields]:
-        """The objects of a list, or the one object that stands in its place."""
+        """The objects of a list, or the single object instead of it."""
         key = self.key(name)
         value = self.value.get(key)
         if is_object(value):
@@ -102,5 +102,5 @@ class Fields:
         return [Fields(item, at) for at, item in fields.objects(self.value, key, self.where)]
 
     def rest(self, known: Set[str]) -> Obj:
-        """What stands under other keys than `known`, spelled as it came."""
+        """The members with other keys than `known`, in the client's spelling."""
         return {key: value for key, value in self.value.items() if camel(key) not in known}

@@ -1,8 +1,7 @@
-"""Which response answers which call, where Gemini's wire says it only by name and order.
+"""Match function responses to calls: Gemini requires only the name and the order.
 
-Many clients send no ids (pi, google-genai, opencode, …). A call without one gets an id made of its
-number and name, the same on every turn; a response without one answers the first call of its name
-that waits.
+Many clients send no ids (pi, google-genai, opencode, …). A call without an id gets one from its number and
+name, the same in every turn. A response without an id belongs to the first open call of its name.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ....model.errors import BadRequest
 from ....model.messages import Message, Part, ToolCall, ToolResult
 
 Where = Callable[[int, int], str]
-"""(message, which response of it) → the path of its id, put together only to complain."""
+"""(message index, number of its response) → the path of the response's id, computed only for errors."""
 
 
 class _Waiting(msgspec.Struct, frozen=True, gc=False):
@@ -26,31 +25,31 @@ class _Waiting(msgspec.Struct, frozen=True, gc=False):
 
 
 def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[Message, ...]:
-    """`messages` with an id on every call, and on every response the id of the call it answers.
+    """Give every call an id, and every response the id of its call.
 
-    `elsewhere`: earlier turns are in cached content, so their calls are not here.
+    `elsewhere`: earlier turns are in cached content, so their calls are not in the request.
     """
     calls = _Calls(messages, where, elsewhere)
     return tuple([calls.with_ids(message, index) for index, message in enumerate(messages)])
 
 
 class _Calls:
-    """The calls of a conversation so far, and those of the last model turn that still wait."""
+    """The calls of a conversation so far, and the open calls of the last model turn."""
 
     def __init__(self, messages: Sequence[Message], where: Where, elsewhere: bool) -> None:
         self._messages = messages
         self._where = where
         self._elsewhere = elsewhere
         self._taken: set[str] | None = None
-        """The ids that no call without one may get. Few clients have such calls."""
+        """The ids that are in use. None until the first call without an id: few clients have such calls."""
         self._known: set[str] = set()
         self._count = 0
         self._by_model = False
-        """Was the last message the model's?"""
+        """Is the last message from the model?"""
         self._waiting: list[_Waiting] = []
 
     def with_ids(self, message: Message, index: int) -> Message:
-        """The next message, with its ids."""
+        """The next message, with ids."""
         by_model = message.role == "assistant"
         if by_model and not self._by_model:
             self._waiting = []
@@ -78,7 +77,7 @@ class _Calls:
         return call if call.id else msgspec.structs.replace(call, id=id)
 
     def _mint(self, name: str) -> str:
-        """Legal for every protocol: word characters, and not longer than the lowest limit (40)."""
+        """Generate an id that is legal in every protocol: word characters, at most 40 of them."""
         if self._taken is None:
             parts = (part for message in self._messages for part in message.parts)
             self._taken = {part.id for part in parts if isinstance(part, ToolCall)}
@@ -90,7 +89,7 @@ class _Calls:
         return id
 
     def _result(self, result: ToolResult, index: int, number: int) -> ToolResult:
-        """A response with the id of the call it answers, and with that one's name if it says none itself."""
+        """Give a response the id of its call, and the call's name if it has none."""
         id, name = result.call_id, result.name
         waiting = self._answered(id, name)
         if waiting is not None:
@@ -111,7 +110,7 @@ class _Calls:
         if id in self._known:
             return None
         for waiting in self._waiting:
-            # Where the response has an id, the client made one up for it, but had none for the call.
+            # A response with an id and a call without one: the client generated the id of the response.
             if (not name or waiting.name == name) and (waiting.minted or not id):
                 return waiting
         return None

@@ -1,6 +1,6 @@
-"""A Gemini client's request, read into the neutral one.
+"""Read the request of a Gemini client.
 
-The model's name and the wish to stream are in the path, not in the body:
+The model's name and the choice to stream are in the path, not in the body:
 `/v1beta/models/{model}:streamGenerateContent`.
 """
 
@@ -28,7 +28,7 @@ _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countToken
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """The body of a `generateContent` call, streaming or not, and the path it was posted to."""
+    """Read the body and the path of a `generateContent` or `streamGenerateContent` request."""
     top = Fields(values(body_members(body), _UNDECODED), "")
     model, stream = _addressed(path, top)
     given = top.get("contents")
@@ -54,7 +54,7 @@ def read_request(body: Body, path: str = "") -> Request:
 
 
 def _addressed(path: str, top: Fields) -> tuple[str, bool]:
-    """The model and whether to stream, by the path; without one, by a `model` in the body."""
+    """The model, and whether to stream, from the path. Without a path, from `model` in the body."""
     if not path:
         return (top.string("model") or "").removeprefix("models/"), False
     match = _ADDRESS.search(unquote(path.partition("?")[0]))
@@ -66,7 +66,7 @@ def _addressed(path: str, top: Fields) -> tuple[str, bool]:
 
 
 def _system(top: Fields) -> list[Message]:
-    """`systemInstruction`: a content (its role means nothing), one bare part, or a string."""
+    """Read `systemInstruction`: a content (its role has no meaning), a single part, or a string."""
     given = top.get("systemInstruction")
     if isinstance(given, str):
         texts = [given] if given else []
@@ -80,7 +80,7 @@ def _system(top: Fields) -> list[Message]:
 
 
 def _response_path(raw: msgspec.Raw, at: str, number: int) -> str:
-    """Where the `number`th functionResponse of the content at `at` says what it answers."""
+    """The path of the id in the `number`th functionResponse of the content at index `at`."""
     parts = (part.child("functionResponse") for part in Fields(value(raw, at), at).children("parts"))
     response = [fields for fields in parts if fields is not None][number]
     return response.path("id" if response.get("id") else "name")

@@ -1,4 +1,4 @@
-"""Pictures, documents, sounds and films of a Gemini request."""
+"""Read images, documents, audio and video of a Gemini request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FILES_API = "https://generativelanguage.googleapis.com/"
 
 
 def read_media(part: Fields) -> Media | None:
-    """The picture, document, sound or film of a part, if it has one."""
+    """The image, document, audio or video of a part, if there is one."""
     if (inline := part.child("inlineData")) is not None:
         mime = inline.need_string("mimeType")
         return Media(
@@ -51,5 +51,5 @@ def _kind(mime: str) -> Literal["image", "document", "audio", "video"]:
 
 
 def _is_bound(uri: str) -> bool:
-    """Files of Google's own stores (`gs://…` and the Files API) mean nothing to anybody else."""
+    """Is this a file in Google's storage (`gs://…` or the Files API)? Other providers cannot read it."""
     return not uri.startswith(("http://", "https://")) or uri.startswith(_FILES_API)

@@ -1,4 +1,4 @@
-"""One content of a Gemini request as a message: a pure function of its JSON."""
+"""Read one content of a Gemini request as a message. Its position does not matter here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .keys import GEMINI, Fields, camel, listed
 from .read_media import read_media
 
 BYPASS = "skip_thought_signature_validator"
-"""Google's documented stand-in for a signature that is lost. Legal (url-safe) base64 as it is."""
+"""Google's documented replacement for a lost signature. It is valid (url-safe) base64."""
 BYPASSES = frozenset({BYPASS, base64.b64encode(BYPASS.encode()).decode()})
 
 _ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}
@@ -45,7 +45,7 @@ _ABOUT_A_PART = frozenset(
         "audioTranscription",
     }
 )
-# Members that hold the whole answer when they stand alone, as the clients name them.
+# Names of a response's only member that holds the whole result, in various clients.
 _ANSWERS = frozenset({"output", "result", "return_value", "content"})
 
 _usual_content = msgspec.json.Decoder(wire.Content).decode
@@ -55,9 +55,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_content(raw: msgspec.Raw, where: str) -> Message:
-    """One of `contents`. Calls and responses without an id get theirs in `pairing`.
+    """Read one of `contents`. Calls and responses without an id get one in `pairing`.
 
-    A content of usual parts is decoded in one go. The parts of any other content are decoded one by one.
+    A content with only usual parts is decoded in one pass. The parts of any other content are decoded one by
+    one.
     """
     parts = _Parts(where)
     try:
@@ -79,14 +80,14 @@ class _Parts:
     def __init__(self, where: str) -> None:
         self.read: list[Part] = []
         self.wrapped = False
-        """Is there something that no upstream may get as it is? See `messages.Raw.wrapped`."""
+        """Does the content hold anything that no upstream may get? See `messages.Raw.wrapped`."""
         self._where = where
-        """The path of the content. The path of a part is made only to complain."""
+        """The path of the content. The path of a part is computed only for errors."""
         self._called = False
         self._responded = False
 
     def add_any(self, raw: msgspec.Raw | msgspec.UnsetType) -> None:
-        """The parts of a content: a list of any kinds, or one part."""
+        """Add the parts of a content: a list, or a single part."""
         given = said(raw)
         if given is None:
             return
@@ -94,9 +95,9 @@ class _Parts:
             self.add(_any_part.read(item, where), None if item is given else at, item)
 
     def add(self, part: wire.Part, at: int | None, raw: msgspec.Raw | None = None) -> None:
-        """The part at that place of the list; None if it stands in place of the list.
+        """Add the part at this index; None for a single part instead of a list.
 
-        `raw` is given where the part may have members that its struct does not name.
+        `raw` is given if the part may have members that its struct does not declare.
         """
         signature = part.signature or part.snake_signature
         seal = self._seal(signature) if signature else None
@@ -118,7 +119,7 @@ class _Parts:
             self.read.append(Thinking("", seal))
 
     def role(self, given: str | None) -> Role:
-        """The role of a content of these parts."""
+        """The role of a content with these parts."""
         if given:
             role = _ROLES.get(given) or reject(
                 f"{given!r} is not one of {', '.join(_ROLES)}", self._where, "role"
@@ -143,7 +144,7 @@ class _Parts:
         return seal
 
     def _id(self, id: str | None) -> str:
-        """A call's id as the upstream knows it."""
+        """Restore the upstream's own id of a call."""
         if not id or not id.startswith(call_ids.OURS):
             return id or ""
         self.wrapped = True
@@ -151,7 +152,7 @@ class _Parts:
 
     def _call(self, call: wire.FunctionCall, seal: Seal | None, at: int | None, key: str) -> ToolCall:
         self._called = True
-        # In the client's spelling, but without white space between the members.
+        # The client's spelling, without whitespace between the members.
         given = msgspec.json.format(call.args, indent=-1)
         if not given.startswith(b"{"):
             where = f"{self._path(at)}.{key}.args"
@@ -177,7 +178,7 @@ class _Parts:
 
 
 def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
-    """A part that is neither text nor a call nor a response; None if it says nothing."""
+    """Read a part that is neither text nor a call nor a response; None if it is empty."""
     fields = Fields(value(raw, where), where)
     media = None if fields.boolean("thought") else read_media(fields)
     if media is not None:
@@ -190,13 +191,13 @@ def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
 
 
 def _media(raw: msgspec.Raw, where: str) -> list[Media]:
-    """The pictures and documents of a response."""
+    """The images and documents of a response."""
     given = [Fields(as_object(value(item, at), at), at) for item, at in listed(raw, where)]
     return [read_media(part) or reject("expected inlineData or fileData", part.where) for part in given]
 
 
 def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:
-    """The text of what the function of that name gave, and whether it reports an error."""
+    """The text of a function's result, and whether it is an error."""
     if response is None:
         return None, False
     error = response.get("error")
@@ -204,7 +205,7 @@ def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:
         return _text(error if len(response) == 1 else response), True
     told = list(response)
     if len(told) > 1:
-        # The AI SDK repeats the function's name beside the content; others say that there is no error.
+        # The AI SDK repeats the function's name beside the content; other clients add `error: null`.
         empty = {"name": name, "error": None}
         told = [key for key in told if key not in empty or response[key] != empty[key]]
     alone = len(told) == 1 and told[0] in _ANSWERS

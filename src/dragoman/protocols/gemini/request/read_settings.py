@@ -1,4 +1,4 @@
-"""The settings of a Gemini request."""
+"""Read the settings of a Gemini request."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TOP = frozenset(
 
 
 def read_settings(top: Fields, tools: tuple[Tool, ...]) -> tuple[Settings, Obj]:
-    """The settings, and everything that has no neutral meaning."""
+    """Read the settings, and the members without neutral meaning."""
     config = top.child("generationConfig") or Fields({}, "generationConfig")
     output = _format(config)
     modalities = {m.upper() for m in config.strings("responseModalities")}
@@ -86,7 +86,7 @@ def read_settings(top: Fields, tools: tuple[Tool, ...]) -> tuple[Settings, Obj]:
 
 
 def _top_k(config: Fields) -> int | None:
-    # A float in the SDK's types, a whole number everywhere else.
+    # `topK` is a float in Google's SDK, and an integer everywhere else.
     value = config.number("topK")
     if value is None or value == int(value):
         return None if value is None else int(value)
@@ -172,7 +172,7 @@ def _tool_config_rest(top: Fields) -> Obj:
         return {}
     rest = config.rest(frozenset({"functionCallingConfig"}))
     if calling is not None:
-        # `VALIDATED` is `AUTO` to everybody else.
+        # Other protocols have no `VALIDATED`. The closest is `AUTO`.
         unheard = frozenset({"allowedFunctionNames"})
         if str(calling.get("mode")).upper() != "VALIDATED":
             unheard |= {"mode"}
@@ -183,7 +183,7 @@ def _tool_config_rest(top: Fields) -> Obj:
 
 
 def merged(body: Obj, extras: Obj) -> Obj:
-    """`body` with `extras` laid over it, objects within objects."""
+    """Merge `extras` into `body`, recursively."""
     result = dict(body)
     for key, value in extras.items():
         under = result.get(key)

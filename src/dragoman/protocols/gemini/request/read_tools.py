@@ -1,4 +1,4 @@
-"""The tools of a Gemini request."""
+"""Read the tools of a Gemini request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...common.typed_json import Reader, items, members_of, opens_object, said, 
 from .keys import GEMINI, Fields, camel, listed
 from .schemas import read_schema
 
-# Gemini's own tools by the names the other protocols know them under.
+# Gemini's hosted tools, with their neutral names.
 _HOSTED = {
     "googleSearch": "web_search",
     "googleSearchRetrieval": "web_search",
@@ -52,12 +52,12 @@ _declaration = Reader(Declaration)
 
 
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
-    """The functions, and each of Gemini's own tools, in the order they stand."""
+    """Read the functions and hosted tools, in their order."""
     return tuple([tool for group, where in listed(raw, "tools") for tool in read_tool(group, where)])
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
-    """One entry of `tools`: functions, tools of Gemini's own, or both."""
+    """Read one entry of `tools`: functions, hosted tools, or both."""
     tools: list[Tool] = []
     for key, member in members_of(raw, where).items():
         given, name = said(member), camel(key)
@@ -107,7 +107,7 @@ def _read_server(given: Any, where: str) -> ToolServer | None:
 
 
 def _read_functions(raw: msgspec.Raw, where: str) -> list[Tool]:
-    """The declarations of a group: a list, or one alone. A list of usual ones is decoded in one go."""
+    """Read the declarations of a group: a list, or a single one. A usual list is decoded in one pass."""
     try:
         declared = _declarations(raw)
     except msgspec.ValidationError:

@@ -1,7 +1,7 @@
-"""Giving a Gemini upstream a client's contents as they are, but for what Dragoman put there.
+"""Pass a Gemini client's contents to a Gemini upstream, without the values that Dragoman put there.
 
-Call ids that were escaped for the client become the upstream's own again. Signatures that were wrapped are
-unwrapped for their issuer and taken out for everybody else.
+Escaped call ids become the upstream's own ids again. Wrapped signatures are unwrapped for their issuer, and
+removed for all other upstreams.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _CALLS = frozenset({"functionCall", "function_call"})
 
 
 def is_own(seal: Seal | None, target: Target) -> bool:
-    """May this seal go to `target`?"""
+    """May `target` get this seal?"""
     return sealed_reasoning.goes_back(seal, GEMINI, target.issuer)
 
 
 def restored_contents(messages: Sequence[Message], target: Target) -> list[Any] | None:
-    """The client's contents without what is ours; None if they can go out as they are."""
+    """The client's contents without Dragoman's values; None if they need no change."""
     own = [message.raw for message in messages if message.raw is not None and message.role != "system"]
     if not any(raw.wrapped for raw in own):
         return None
@@ -35,7 +35,7 @@ def restored_contents(messages: Sequence[Message], target: Target) -> list[Any] 
 
 
 def restored(raw: Raw, target: Target) -> Any:
-    """One content, not decoded if nothing in it is ours; None if nothing else is left."""
+    """One content, undecoded if it needs no change; None if nothing of it remains."""
     return _restored(raw.parsed, target) if raw.wrapped else raw.value
 
 
@@ -51,7 +51,7 @@ def _restored(content: Obj, target: Target) -> Obj | None:
 
 
 def _restored_part(part: Obj, target: Target) -> Obj:
-    """The part itself if it is clean; empty if nothing of it may stay."""
+    """The part without Dragoman's values; the same part if it has none, empty if nothing remains."""
     fields = Fields(part, "")
     result = part
     for name in ("functionCall", "functionResponse"):
@@ -71,16 +71,16 @@ def _restored_part(part: Obj, target: Target) -> Obj:
 
 
 def sign_first_call(parts: list[Obj], wanted: bool) -> None:
-    """Puts a signature on the first call of a model's turn, in place.
+    """Put a signature on the first call of a model turn, in place.
 
-    Gemini 3 refuses a turn whose first call has no signature (`wanted`); its siblings need none.
-    It is done for every turn, not just for the current one where it must: a part that lost its
-    signature as the conversation goes on would spoil the prompt cache from there on.
+    Gemini 3 refuses a turn whose first call has no signature (`wanted`); parallel calls need none (law 33).
+    Only the current turn must have it, but all turns get it: otherwise a part would change when its turn is
+    no longer the current one, and the prompt cache would be invalid from there on.
     """
     call = next((part for part in parts if not _CALLS.isdisjoint(part)), None)
     if call is None or not _SIGNATURES.isdisjoint(call):
         return
-    # A late signature comes on a part of its own, with empty text, but belongs to the call.
+    # A late signature is on a separate part with empty text, but belongs to the call (protocols.md 4.6, 93).
     late = next((part for part in parts if part.get("text") == "" and "thoughtSignature" in part), None)
     if late is not None:
         call["thoughtSignature"] = late["thoughtSignature"]

@@ -1,8 +1,8 @@
-"""Gemini's `Schema` objects (OpenAPI: upper-case types, `nullable`) as JSON Schema.
+"""Convert Gemini's `Schema` objects (OpenAPI: upper-case types, `nullable`) to JSON Schema.
 
-Clients put either kind under either name: AI SDK 6 sends JSON Schema as `parameters`, Gemini CLI
-sends upper-case types as `responseJsonSchema`. None of Gemini's own words means anything else in
-JSON Schema, so one reading serves both.
+Clients use both kinds under both names: AI SDK 6 sends JSON Schema as `parameters`, Gemini CLI sends
+upper-case types as `responseJsonSchema`. No keyword of Gemini has another meaning in JSON Schema, so one
+function reads both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .keys import snake
 _ONE = frozenset({"items", "additionalProperties"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _NAMED = frozenset({"properties", "$defs"})
-# 64-bit integers are strings in protobuf's JSON.
+# Protobuf's JSON writes 64-bit integers as strings.
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 _RENAMED = {"defs": "$defs", "ref": "$ref"} | {
     snake(key): key for key in _COUNTS | _MANY | {"additionalProperties", "propertyOrdering"}
@@ -26,7 +26,7 @@ _RENAMED = {"defs": "$defs", "ref": "$ref"} | {
 
 
 _Type = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
-# Members of a `Schema` that a JSON Schema does not have: a schema with one of them is not a `_JsonSchema`.
+# Keywords of a `Schema` that JSON Schema does not have. A schema with one of them is not a `_JsonSchema`.
 _OwnMembers = msgspec.defstruct(
     "_OwnMembers",
     [(key, msgspec.UnsetType, msgspec.UNSET) for key in (*_RENAMED, "nullable", "example")],
@@ -55,12 +55,12 @@ class _JsonSchema(
         "most_properties": "maxProperties",
     },
 ):
-    """A schema that `json_schema` leaves as it is."""
+    """A schema that `json_schema` does not change."""
 
     type: _Type | list[_Type] = "null"
     format: Annotated[str, msgspec.Meta(pattern="^(?!enum$)")] | None = None
     enum: list[float | bool | None] | None = None
-    """No strings: they may stand for integers."""
+    """No strings, because they may mean integers."""
     ref_: Annotated[str, msgspec.Meta(pattern="^(?!.*#/defs/)")] | None = None
     defs_: dict[str, _JsonSchema] | None = None
     properties: dict[str, _JsonSchema] | None = None
@@ -82,7 +82,7 @@ _check = msgspec.json.Decoder(_JsonSchema).decode
 
 
 def read_schema(raw: msgspec.Raw, where: str) -> Obj | msgspec.Raw:
-    """The schema at `where` as JSON Schema. It stays undecoded if nothing in it is Gemini's own."""
+    """Read the schema at `where` as JSON Schema. It stays undecoded if it needs no conversion."""
     try:
         return raw if _is_json_schema(raw) else json_schema(typed_json.value(raw, where))
     except RecursionError:
@@ -145,7 +145,7 @@ def _lowered(value: Any) -> Any:
 
 
 def _numeric_enum(schema: Obj) -> None:
-    """Gemini writes the values of an integer enum as strings: `{type: INTEGER, enum: ["101"]}`."""
+    """Convert an integer enum, whose values Gemini writes as strings: `{type: INTEGER, enum: ["101"]}`."""
     values = schema.get("enum")
     if schema.get("type") == "integer" and is_array(values):
         schema["enum"] = [_as_int(v) for v in values]

@@ -1,7 +1,7 @@
-"""What of a conversation Gemini can carry: neutral messages in, neutral messages to write out.
+"""Reduce a conversation to what Gemini supports: neutral messages in, neutral messages out.
 
-Everything that is moved, dropped or refused is decided here, while each part still has its place in
-the client's conversation; `write_contents` then only gives it Gemini's shape.
+This module decides what is moved, dropped or refused, while each part still has its position in the client's
+conversation. `write_contents` then only writes Gemini's form.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Carrier:
         self._notices = notices
 
     def split(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """The system prompts at the beginning, and the conversation after them."""
+        """Split the messages: the leading system prompts, and the conversation after them."""
         if not messages:
             raise BadRequest("there is no message", "messages")
-        # Gemini answers contents only: system prompts alone are no conversation.
+        # Gemini requires `contents`: a request with only system prompts has none.
         leading = min(leading_system(messages), len(messages) - 1)
         carried = [self._message(messages[index], index) for index in range(leading, len(messages))]
         conversation = [message for message in carried if message.parts]
@@ -56,7 +56,7 @@ class Carrier:
         return list(messages[:leading]), conversation
 
     def _message(self, message: Message, index: int) -> Message:
-        """One message of the conversation, without what cannot go with it."""
+        """One message without the parts that Gemini does not support."""
         if message.role in ("system", "developer"):
             return self._moved(message, index)
         if message.name:
@@ -94,7 +94,7 @@ class Carrier:
             foreign = part.seal is not None and not is_own(part.seal, self._target)
             return msgspec.structs.replace(part, seal=None) if foreign else part
         if isinstance(part, Thinking):
-            # Foreign reasoning is never fed back, not even as visible text.
+            # The reasoning of another model is never sent, not even as text.
             return part if is_own(part.seal, self._target) else None
         if isinstance(part, Media):
             return self._media(part, _path(index, at))
@@ -119,7 +119,7 @@ class Carrier:
         return None
 
     def _media(self, media: Media, path: str) -> Media:
-        """`media` as Gemini takes it: with its type, and inline or by an address."""
+        """`media` in a form that Gemini accepts: with a media type, inline or by URL."""
         if is_from_gemini(media.raw):
             return media
         if media.file_id is not None:
@@ -140,12 +140,12 @@ class Carrier:
 
 
 def _path(index: int, at: int) -> str:
-    """Made only to complain."""
+    """The path of a part, computed only for errors."""
     return f"messages[{index}].parts[{at}]"
 
 
 def _without_blanks(parts: list[Part]) -> list[Part]:
-    """Gemini refuses empty text, unless it is there to carry a signature."""
+    """Remove empty text, which Gemini refuses, unless it carries a signature."""
     return [
         part
         for part, following in zip_longest(parts, parts[1:])

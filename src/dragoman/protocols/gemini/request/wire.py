@@ -1,7 +1,7 @@
 """The contents and parts of a Gemini request, as typed structs.
 
-The API takes each member spelled `likeThis` or `like_this`. So a member of two words has two fields here, and
-the reader takes the one that is given: `part.call or part.snake_call`.
+The API accepts each key in camelCase and in snake_case. So a member of two words has two fields here, and the
+reader uses the one that is present: `part.call or part.snake_call`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class FunctionCall(msgspec.Struct, frozen=True, gc=False):
     name: Annotated[str, msgspec.Meta(min_length=1)]
     id: str | None = None
     args: msgspec.Raw = msgspec.Raw(b"{}")
-    """Not decoded: the numbers in it keep the client's spelling."""
+    """Undecoded, so that numbers keep the client's spelling (law 14)."""
 
 
 class FunctionResponse(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +23,7 @@ class FunctionResponse(msgspec.Struct, frozen=True, gc=False):
     name: str | None = None
     response: dict[str, Any] | None = None
     parts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    """Pictures and documents."""
+    """Images and documents."""
 
 
 class Part(
@@ -40,7 +40,7 @@ class Part(
         "snake_signature": "thought_signature",
     },
 ):
-    """A part of text, a call or a response, which nearly all parts are."""
+    """A usual part: text, a call or a response."""
 
     text: str | None = None
     thought: bool | None = None
@@ -57,15 +57,15 @@ class AnyPart(Part, frozen=True, gc=False, forbid_unknown_fields=False):
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
-    """A content of usual parts."""
+    """A content with only usual parts."""
 
     role: str | None = None
     parts: list[Part] | None = None
 
 
 class AnyContent(msgspec.Struct, frozen=True, gc=False):
-    """A content of any parts, each to be read on its own."""
+    """A content with any parts, which are decoded one by one."""
 
     role: str | None = None
     parts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    """A list, or one part."""
+    """A list, or a single part."""

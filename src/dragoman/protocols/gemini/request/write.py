@@ -1,4 +1,4 @@
-"""The neutral request, written for a Gemini upstream."""
+"""Write a request for a Gemini upstream."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .write_tools import ToolWriter
 __all__ = ["IDS", "NAMES", "write_request"]
 
 NAMES = NameRule(r"[A-Za-z_][A-Za-z0-9_.:-]*", 64)
-# The client's declarations go out as they came, so its names are the upstream's.
+# A Gemini client's declarations are sent unchanged, so its names must stay, too.
 _AS_THEY_CAME = NameRule(r"(?s).*", 1 << 16)
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
-    """The body and path of a `generateContent` call."""
+    """Write the body and the path of a `generateContent` request."""
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
         names = ToolNames(request.tools, _AS_THEY_CAME)
@@ -40,7 +40,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 
 def _same(request: Request, value: Obj, target: Target) -> Obj:
-    """The client's own body, but for the model's name and what Dragoman once put into it."""
+    """The client's own body, without the model's name and the values that Dragoman put into it."""
     body = dict(value)
     if isinstance(body.get("model"), str):
         prefix = "models/" if body["model"].startswith("models/") else ""
@@ -53,16 +53,16 @@ def _same(request: Request, value: Obj, target: Target) -> Obj:
 
 def _own_tools(request: Request) -> bool:
     if not request.tools:
-        return unsupported.came_over(request, GEMINI)
+        return unsupported.was_sent_in(request, GEMINI)
     return all(is_from_gemini(tool.raw) for tool in request.tools)
 
 
 def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    own = unsupported.came_over(request, GEMINI)
+    own = unsupported.was_sent_in(request, GEMINI)
     settings = request.settings
     if not own:
         unsupported.refuse_untranslatable(request)
-        unsupported.say_foreign(request, notices)
+        unsupported.note_unsupported_fields(request, notices)
     system, conversation = Carrier(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target):
         system.append(_in_words(settings.format))
@@ -84,7 +84,7 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
 
 
 def _in_words(wanted: Format) -> Message:
-    """The wish for JSON as a system prompt."""
+    """A system prompt that asks for JSON."""
     words = "Answer with JSON only: no other text, no code fence."
     if wanted.kind == "schema":
         schema = msgspec.json.encode(wanted.schema or {}).decode()
@@ -93,6 +93,6 @@ def _in_words(wanted: Format) -> Message:
 
 
 def _own_fields(request: Request) -> Obj:
-    """Fields only Gemini knows, of a request that came over its wire and was changed since."""
+    """Gemini's own fields of a Gemini client's request that was changed since."""
     own = {"labels": request.settings.metadata, "store": request.settings.store}
     return {key: value for key, value in own.items() if value is not None} | (request.extras or {})

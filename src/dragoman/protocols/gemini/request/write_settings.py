@@ -1,4 +1,4 @@
-"""Settings as Gemini's `generationConfig`."""
+"""Write settings as Gemini's `generationConfig`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TIERS = {
 
 
 def generation_config(request: Request, target: Target, notices: Notices) -> Obj:
-    """Everything Gemini takes, in a fixed order; the rest is said to be dropped."""
+    """All settings that Gemini supports, in a fixed order. The others get a notice."""
     settings = request.settings
     unsupported.say_dropped(settings, ("logit_bias", "verbosity"), notices)
     if settings.parallel_tool_calls is False:
@@ -60,7 +60,7 @@ def generation_config(request: Request, target: Target, notices: Notices) -> Obj
 
 
 def stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The stop sequences Gemini looks for, and those that must be looked for in its answer."""
+    """Split stop sequences: those for Gemini, and those that Dragoman emulates."""
     wanted = tuple(s for s in settings.stop if s)
     if len(wanted) > _STOPS:
         message = f"Gemini takes {_STOPS} stop sequences: the others are looked for in its answer"
@@ -89,7 +89,7 @@ def _seed(seed: int | None, notices: Notices) -> int | None:
 
 
 def emulates_format(request: Request, target: Target) -> bool:
-    """Before Gemini 3, a request that has functions may not ask for JSON as well."""
+    """Is structured output emulated? Before Gemini 3, a request with functions cannot ask for JSON."""
     if request.settings.format is None or target.takes.schema_with_tools is not False:
         return False
     return any(tool.kind != "hosted" and not is_from_gemini(tool.raw) for tool in request.tools)
@@ -112,7 +112,7 @@ def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
 
 
 def thinking_config(wanted: Reasoning | None, target: Target, notices: Notices) -> Obj | None:
-    """How hard to think, as a level or (Gemini 2.5) a budget."""
+    """The reasoning effort as a level, or as a budget for Gemini 2.5."""
     if wanted is None:
         return None
     if target.takes.reasons is False:

@@ -1,4 +1,4 @@
-"""Tools and the choice among them, as Gemini's `tools` and `toolConfig`."""
+"""Write tools and the tool choice as Gemini's `tools` and `toolConfig`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...common.tool_servers import reachable
 from ...common.unsupported import say_deferred
 from .keys import is_from_gemini
 
-# What other providers run themselves, by the beginning of its type, and Gemini's own for it.
+# Hosted tools of other providers, by the prefix of their type, and Gemini's counterpart.
 _HOSTED = {
     "web_search": "googleSearch",
     "web_fetch": "urlContext",
@@ -37,7 +37,7 @@ class ToolWriter:
         self._has_functions = any(tool.kind != "hosted" for tool in request.tools)
 
     def tools(self) -> list[Obj]:
-        """One group of functions, and one object for each of Gemini's own tools."""
+        """Write one group of functions, and one object for each hosted tool."""
         functions: list[Obj] = []
         hosted: list[Obj] = []
         for index, tool in enumerate(self._tools):
@@ -49,12 +49,12 @@ class ToolWriter:
         return groups + hosted
 
     def config(self, tools: Sequence[Obj]) -> Obj:
-        """`toolConfig` for what `tools` gave."""
+        """Write `toolConfig` for the result of `tools`."""
         config: Obj = {}
         calling = self._calling()
         if calling is not None:
             config["functionCallingConfig"] = calling
-        # Needed as soon as both kinds are offered, from Gemini 3 on (before, both cannot be).
+        # Gemini 3 requires it for functions together with hosted tools. Older models do not allow both.
         translated = any(t.kind == "hosted" and not is_from_gemini(t.raw) for t in self._tools)
         if translated and self._has_functions and len(tools) > 1:
             config["includeServerSideToolInvocations"] = True
@@ -110,7 +110,7 @@ class ToolWriter:
             return {"mode": "ANY", "allowedFunctionNames": [name]}
         if choice.allowed is None:
             return {"mode": "ANY" if choice.mode == "required" else "AUTO"}
-        # Of the modes that leave the choice to the model, only `VALIDATED` takes a list.
+        # Of the modes in which the model decides, only `VALIDATED` accepts a list of names.
         mode = "ANY" if choice.mode == "required" else "VALIDATED"
         hosted = {tool.name for tool in self._tools if tool.kind == "hosted"}
         allowed = [self._declared(name) for name in choice.allowed if name not in hosted]
@@ -122,7 +122,7 @@ class ToolWriter:
         return any(t.kind == "hosted" and choice.name in (t.name, t.hosted) for t in self._tools)
 
     def _declared(self, name: str, namespace: str | None = None) -> str:
-        """The upstream's name of a tool the choice names, which must be one of those offered."""
+        """The upstream's name of a tool in the tool choice, which must be among the sent tools."""
         for tool in self._tools:
             full = f"{tool.namespace}__{tool.name}" if tool.namespace else tool.name
             same = name == full or (name == tool.name and namespace in (None, tool.namespace))

@@ -1,7 +1,8 @@
-"""Which call does a fragment belong to? By id, then index, then "the one that is open", together.
+"""Assign the fragments of a Chat stream to tool calls, by id, by index, and by the call that is still open.
 
-Each alone is wrong at some provider (protocols.md 4.3): no index, every call index 0, indexes that begin
-at one, ids only on the first fragment or on all, ids that change, names that come late or every time.
+Each of these alone fails for some provider (protocols.md 4.3). Ollama sends no index, or index 0 for every
+call; new-api counts from one; DeepSeek changes the index within a call. Ids come with the first fragment or
+with all. SGLang sends names late; other servers repeat them with every fragment.
 """
 
 from __future__ import annotations
@@ -13,36 +14,37 @@ import msgspec
 from ....wire.jsonscan import JsonScanner
 from .wire import Call, Custom, Function
 
-# What servers call a function. A call of any other type (`x_search_call`, `builtin_function`) is theirs.
-_OURS = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
+# The names of servers for a call that the client runs. The server runs a call of any other type itself
+# (xAI: `x_search_call`, Moonshot: `builtin_function`).
+_CLIENT_TYPES = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
 
 
-class OpenCall:
-    """A call as far as it has come. It gets its block when its name is known."""
+class StreamedCall:
+    """A call while it arrives. It gets a block when its name is known."""
 
-    __slots__ = ("_scanned", "_scanner", "again", "block", "extra", "id", "kind", "name", "pieces")
+    __slots__ = ("_scanned", "_scanner", "block", "extra", "id", "kind", "name", "pieces", "replayed")
 
     def __init__(self, id: str, name: str, kind: str) -> None:
-        self.again = False
-        """It took the place of a whole call: it may be that call, sent a second time."""
+        self.replayed = False
+        """The call reuses the index of a complete call. It may be that call, sent twice."""
         self.extra: Any = None
-        """`extra_content`, where a server signs its calls."""
+        """`extra_content`: Google's Chat endpoint puts the signature of a call there."""
         self.id = id
         self.name = name
         self.kind = kind
         self.block = -1
         self.pieces: list[str] = []
-        """The arguments so far. They wait here until the name comes.
+        """The fragments of the arguments so far. They wait here until the name comes.
 
-        The tool stage keeps them too (`tools/arguments/fragments.py`). This list stays, because `complete`
-        is asked before a fragment has a block, and because scanning every fragment at once would cost more.
+        The tool stage keeps them, too (`tools/arguments/fragments.py`). This list is needed, because
+        `complete` is computed before a fragment has a block, and scanning every fragment would cost more.
         """
         self._scanned = 0
         self._scanner: JsonScanner | None = None
 
     @property
     def complete(self) -> bool:
-        """Are the arguments so far a whole JSON value? Looked at only when a fragment is ambiguous."""
+        """Are the arguments so far a complete JSON value? Computed only for ambiguous fragments."""
         self._scanner = self._scanner or JsonScanner()
         if self._scanned < len(self.pieces):
             self._scanner.feed("".join(self.pieces[self._scanned :]))
@@ -50,22 +52,22 @@ class OpenCall:
         return self._scanner.state == "complete"
 
 
-class Calls:
-    """The calls of one answer."""
+class CallTracker:
+    """Keeps the calls of one answer, and assigns fragments to them."""
 
     __slots__ = ("_by_id", "_by_index", "_named_again", "all")
 
     def __init__(self) -> None:
-        self._named_again: dict[int | None, OpenCall] = {}
-        """Whole calls whose name came once more, without arguments: the next object begins a new call."""
-        self.all: list[OpenCall] = []
-        self._by_id: dict[str, OpenCall] = {}
-        self._by_index: dict[int, OpenCall] = {}
+        self._named_again: dict[int | None, StreamedCall] = {}
+        """Complete calls whose name came again without arguments. The next JSON object starts a new call."""
+        self.all: list[StreamedCall] = []
+        self._by_id: dict[str, StreamedCall] = {}
+        self._by_index: dict[int, StreamedCall] = {}
 
-    def take(self, fragment: Call, alone: bool = False) -> tuple[OpenCall, str]:
-        """The call that `fragment` belongs to, a new one if it begins one, and the text it adds.
+    def assign(self, fragment: Call, separate: bool = False) -> tuple[StreamedCall, str]:
+        """Return the call that `fragment` belongs to (a new one if it starts one), and the text it adds.
 
-        `alone`: it is a call of its own, as each entry of a whole body is.
+        `separate`: the fragment is a complete call, like each entry of a whole body.
         """
         function, index = fragment.function, fragment.index
         if function is not None and fragment.custom is None:
@@ -74,29 +76,29 @@ class Calls:
             name, text = _name_and_text(fragment)
         if type(text) is not str:
             text = _as_text(text)
-        if alone:
-            call = self._known_by(self._new(fragment.id or "", name or "", fragment), as_index(index))
+        if separate:
+            call = self._register(self._new(fragment.id or "", name or "", fragment), as_index(index))
         elif fragment.id or name or type(index) is not int or index not in self._by_index:
             call = self._find(fragment, as_index(index), name or "", text)
         else:
-            call = self._by_index[index]  # what nearly all fragments are
+            call = self._by_index[index]  # nearly all fragments
         if text:
             call.pieces.append(text)
         return call, text
 
-    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> OpenCall:
+    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> StreamedCall:
         id = fragment.id or ""
         call = self._named_again.get(index) if not id or id in self._by_id else None
         name = name or (call.name if call is not None else "")
         call = call or self._known(id, index, name)
-        if call is None or self._begins_anew(call, name, text):
+        if call is None or self._starts_new_call(call, name, text):
             earlier, call = call, self._new(id, name, fragment)
             self._named_again.pop(index, None)
-            # Where ids or indexes tell calls apart, one that says neither anew is the same call.
-            call.again = (
+            # If this server uses ids or indexes, a new call without a new one may be a repetition.
+            call.replayed = (
                 earlier is not None and not id and bool(earlier.id or self._by_index.keys() - {index})
             )
-            return self._known_by(call, index)
+            return self._register(call, index)
         if name and call.name and not text and call.complete:
             self._named_again[index] = call
             if index is not None:
@@ -105,21 +107,21 @@ class Calls:
         call.name = call.name or name
         call.id = call.id or id
         call.extra = call.extra or fragment.extra_content
-        return self._known_by(call, index)
+        return self._register(call, index)
 
-    def _known_by(self, call: OpenCall, index: int | None) -> OpenCall:
+    def _register(self, call: StreamedCall, index: int | None) -> StreamedCall:
         if call.id:
             self._by_id[call.id] = call
         if index is not None:
             self._by_index[index] = call
         return call
 
-    def _known(self, id: str, index: int | None, name: str) -> OpenCall | None:
+    def _known(self, id: str, index: int | None, name: str) -> StreamedCall | None:
         if id and id in self._by_id:
             return self._by_id[id]
         at_index = self._by_index.get(index) if index is not None else None
         if id:
-            # A new id is a new call, even at an index that is taken, unless that call still waits for one.
+            # A new id starts a new call, even at a used index (Ollama), unless that call has no id yet.
             return at_index if at_index and not at_index.id and not at_index.complete else None
         if at_index:
             return at_index
@@ -129,17 +131,17 @@ class Calls:
         if name:
             same = not last.name or (index is None and last.name == name)
             return last if same and not last.complete else None
-        # A tail with a stray index (DeepSeek: head 0, tail 1) goes on with the call that is open.
+        # DeepSeek sends the start of a call with index 0 and the rest with index 1 (protocols.md 4.3, 23).
         return None if index is not None and last.complete else last
 
-    def _begins_anew(self, call: OpenCall, name: str, text: str) -> bool:
-        """A name again, with a fresh object after the first one closed, is another call."""
+    def _starts_new_call(self, call: StreamedCall, name: str, text: str) -> bool:
+        """Does a repeated name start a new call? It does if a second JSON object follows a complete one."""
         return bool(name and call.name) and text.lstrip()[:1] == "{" and call.complete
 
-    def _new(self, id: str, name: str, fragment: Call) -> OpenCall:
+    def _new(self, id: str, name: str, fragment: Call) -> StreamedCall:
         custom = fragment.custom is not None and bool(fragment.custom.name)
-        kind = fragment.type if fragment.type and fragment.type not in _OURS else "function"
-        call = OpenCall(id, name, "custom" if custom else kind)
+        kind = fragment.type if fragment.type and fragment.type not in _CLIENT_TYPES else "function"
+        call = StreamedCall(id, name, "custom" if custom else kind)
         call.extra = fragment.extra_content
         self.all.append(call)
         return call
@@ -152,11 +154,11 @@ def as_index(value: Any) -> int | None:
 
 
 def _name_and_text(fragment: Call) -> tuple[str | None, Any]:
-    # Snowflake sends an empty `custom` beside every function: a value tells, not the key.
+    # Snowflake sends an empty `custom` beside every function (protocols.md 4.7, 110): check values, not keys.
     function, custom = fragment.function or Function(), fragment.custom or Custom()
     return custom.name or function.name, custom.input or function.arguments
 
 
 def _as_text(arguments: Any) -> str:
-    """Some servers send the arguments as an object, or null."""
+    """Arguments as text. Mistral's are an object, others send null."""
     return "" if arguments is None else msgspec.json.encode(arguments).decode()

@@ -1,4 +1,4 @@
-"""OpenAI Chat's answers, from any server that says it speaks Chat, to events."""
+"""Decode answers of OpenAI Chat, from OpenAI and from all compatible servers, into events."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
 from ...common.fields import is_array, is_object
-from ...common.surrogate_joiner import Halves
-from ...common.text_blocks import Runs
-from ..thought import Thought
+from ...common.surrogate_joiner import SurrogateJoiner
+from ...common.text_blocks import TextBlocks
 from . import wire
-from .calls import Calls, OpenCall
-from .verbatim import Watch
+from .calls import CallTracker, StreamedCall
+from .reasoning_text import ReasoningText
+from .verbatim import VerbatimCheck
 
 NAME = "openai-chat"
 
-# A stop that says the answer is not all it should be outlives a later, milder one.
-_GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
+# Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends two finish
+# reasons (protocols.md 4.7, 115 and 116).
+_TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
 _NOTHING = wire.Chunk()
 _OBJECT = ord("{")
@@ -47,47 +48,47 @@ _strictly = _read.strictly
 
 
 class Decoder:
-    """One Chat answer, streamed or whole."""
+    """Decodes one Chat answer, streamed or whole."""
 
     __slots__ = (
-        "_broken",
+        "_blocks",
         "_calls",
         "_detail",
         "_details",
         "_done",
-        "_halves",
+        "_failure",
         "_issuer",
+        "_joiner",
         "_over",
+        "_reasoning_text",
         "_refused",
-        "_runs",
         "_started",
         "_stop",
         "_streamed",
-        "_thought",
-        "_watch",
+        "_verbatim_check",
         "clean",
         "ending",
     )
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._runs = Runs()
-        self._calls = Calls()
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._blocks = TextBlocks()
+        self._calls = CallTracker()
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._done = False
         self._stop: Stop | None = None
         self._detail: str | None = None
-        self._broken: Failed | None = None
-        """Set when the reason for the end is a failure."""
+        self._failure: Failed | None = None
+        """Set when the finish reason is a failure. It is emitted after the usage of the same chunk."""
         self._refused = False
         self._streamed = False
         self._details: list[Any] = []
-        self._thought = Thought()
+        self._reasoning_text = ReasoningText()
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -99,57 +100,58 @@ class Decoder:
             chunk = _strictly(data)
         except (ValueError, RecursionError) as error:
             chunk = _read.loosely(data, error)
-            self._halves = self._halves or Halves()
-            self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(chunk)
+            self._joiner = self._joiner or SurrogateJoiner()
+            self.clean = False  # a strict client would reject the frame, too
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(chunk)
         choices = chunk.choices
-        # May it be a failure? Of nearly all chunks a glance tells that they are none.
-        odd = len(choices) > 1 if choices else chunk.usage is None
-        if odd or chunk.error or chunk.base_resp or frame.event:
-            told = self._suspected(chunk, frame)
-            if told is not None:
-                return told
+        # A cheap check that excludes failures for nearly all chunks.
+        unusual = len(choices) > 1 if choices else chunk.usage is None
+        if unusual or chunk.error or chunk.base_resp or frame.event:
+            events = self._possible_failure(chunk, frame)
+            if events is not None:
+                return events
         out: list[Event] = []
         if not self._started:
             self._start(chunk, out)
         if choices:
             self._choices(choices, frame, out)
-        if chunk.usage or chunk.x_groq or self._broken is not None:
+        if chunk.usage or chunk.x_groq or self._failure is not None:
             self._counts(chunk, out)
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
-    def _suspected(self, chunk: wire.Chunk, frame: Frame) -> list[Event] | None:
-        """What there is to say of a chunk that may be none; None if it is one."""
-        failure = _failure(chunk, frame)
+    def _possible_failure(self, chunk: wire.Chunk, frame: Frame) -> list[Event] | None:
+        """The events of a frame that is an error or not a chunk at all; None if it is an ordinary chunk."""
+        failure = _read_failure(chunk, frame)
         if failure is not None:
             return self._fail(failure)
         if chunk != _NOTHING:
             return None
-        self.clean = False  # nothing of a chunk is in it, and a client would look for that
+        self.clean = False  # the frame has no member of a chunk, and a client expects some
         return []
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         if self._stop is None and not self._done:
-            said = "in the middle of the answer" if self._runs.seen else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
-        if not self._runs.seen and self._stop is None:
+            # Without finish reason and `[DONE]`, the stream was cut (law 27).
+            when = "in the middle of the answer" if self._blocks.seen else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+        if not self._blocks.seen and self._stop is None:
             return self._fail(failures.cut_off("the upstream's stream held no answer"))
-        if self._watch is not None and not self._watch.closed(self._done):
+        if self._verbatim_check is not None and not self._verbatim_check.closed(self._done):
             self.clean = False
         out: list[Event] = []
         self._seal(out)
-        self._runs.end(out)
+        self._blocks.end(out)
         for call in self._calls.all:
             self._end_call(call, out)
-        self._seal_at_last(out)
+        self._seal_own_block(out)
         stop = self._stop or Stop.END
         refused = self._refused and stop is Stop.END and not self._calls.all
         out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail))
         self._over = True
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def _not_json(self, data: bytes) -> list[Event]:
         if data.strip() == b"[DONE]":
@@ -171,8 +173,8 @@ class Decoder:
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
             out.append(UsageSeen(read_usage(usage)))
-        if self._broken is not None:
-            out += self._fail(self._broken)
+        if self._failure is not None:
+            out += self._fail(self._failure)
 
     def _choices(self, choices: list[wire.Choice], frame: Frame, out: list[Event]) -> None:
         for choice in choices:
@@ -185,7 +187,7 @@ class Decoder:
                 self._delta(delta, out)
             elif choice.message is not None and not self._streamed:
                 self._delta(choice.message, out, whole=True)
-                # A whole body needs no finish_reason to be whole (Ollama: null, Snowflake: "").
+                # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
                 self._finish(choice.finish_reason or "stop", choice.native_finish_reason)
                 continue
             if choice.finish_reason:
@@ -199,17 +201,17 @@ class Decoder:
         if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
             self._seal(out)
         if content:
-            say = self._runs.text if type(content) is str else self._content
-            say(content, out)
+            add = self._blocks.text if type(content) is str else self._content
+            add(content, out)
         if delta.refusal:
             self._refused = True
-            self._runs.refusal(delta.refusal, out)
+            self._blocks.refusal(delta.refusal, out)
         fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
             fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
         for position, fragment in enumerate(fragments):
-            alone = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
-            call, text = self._calls.take(fragment, alone)
+            separate = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
+            call, text = self._calls.assign(fragment, separate)
             if text and call.block >= 0:
                 out.append(ArgumentsDelta(call.block, text))
             elif call.name and call.block < 0:
@@ -218,73 +220,75 @@ class Decoder:
             self._annotations(delta.annotations, out)
 
     def _content(self, content: Any, out: list[Event]) -> None:
-        """Content as a list (Mistral)."""
+        """Read content that is a list of pieces (Mistral, protocols.md 1E)."""
         for piece in content if is_array(content) else ():
             if isinstance(piece, str):
-                self._runs.text(piece, out)
+                self._blocks.text(piece, out)
             elif is_object(piece):
                 self._mistral_chunk(piece, out)
 
     def _mistral_chunk(self, piece: dict[str, Any], out: list[Event]) -> None:
         thinking = piece.get("thinking")
         if isinstance(piece.get("text"), str) and piece["text"]:
-            self._runs.text(piece["text"], out)
+            self._blocks.text(piece["text"], out)
         elif is_array(thinking):
             text = "".join(t["text"] for t in thinking if is_object(t) and isinstance(t.get("text"), str))
             if text:
-                self._runs.thinking(text, out)
+                self._blocks.thinking(text, out)
 
     def _reasoning(self, reasoning: Any, details: Any, out: list[Event]) -> None:
         text = reasoning if isinstance(reasoning, str) else ""
         kept = [detail for detail in details if is_object(detail)] if is_array(details) else []
         self._details += [detail for detail in kept if detail.get("data") or detail.get("signature")]
-        text = self._thought.field(text) if reasoning else self._thought.details(kept)
+        text = self._reasoning_text.field(text) if reasoning else self._reasoning_text.details(kept)
         if text:
-            self._runs.thinking(text, out)
+            self._blocks.thinking(text, out)
 
     def _open_calls(self, out: list[Event]) -> None:
-        """Open the calls that have a name, in the order in which the upstream began them."""
+        """Open the calls that have a name, in the order of their first fragments."""
         for call in self._calls.all:
             if call.block < 0:
                 if not call.name:
-                    return  # those that began later wait until it has one
+                    return  # SGLang sends arguments before the name: this call and all later ones wait
                 self._open_call(call, out)
 
-    def _open_call(self, call: OpenCall, out: list[Event]) -> None:
-        self._runs.end(out)
+    def _open_call(self, call: StreamedCall, out: list[Event]) -> None:
+        self._blocks.end(out)
         seal = _google_signature(call.extra, self._issuer)
         kind = "custom" if call.kind == "custom" else "function"
-        extras = {REPLAYED: True} if call.again else None
+        extras = {REPLAYED: True} if call.replayed else None
         if call.kind not in ("custom", "function"):
             extras = {RUN_BY_PROVIDER: call.kind}
         part = ToolCall(id=call.id, name=call.name, kind=kind, seal=seal, extras=extras)
-        call.block = self._runs.open(part, out)
+        call.block = self._blocks.open(part, out)
         if call.pieces:
             out.append(ArgumentsDelta(call.block, "".join(call.pieces)))
 
-    def _end_call(self, call: OpenCall, out: list[Event]) -> None:
+    def _end_call(self, call: StreamedCall, out: list[Event]) -> None:
         if call.block < 0:
-            self._open_call(call, out)  # a ghost, which never got a name, or one that waited for it
+            self._open_call(call, out)  # a ghost without a name, or a call that waited behind a ghost
         out.append(BlockEnd(call.block))
 
     def _seal(self, out: list[Event]) -> None:
-        """What is opaque of the reasoning belongs to the thought it came with: Claude Code shows no words
-        that stand before a thought."""
-        if not self._details or (self._runs.seen and self._runs.thought is None):
-            return
-        if self._runs.thought is None:
-            self._seal_at_last(out)
-        else:
-            out.append(Sealed(self._runs.thought, self._sealed()))
+        """Attach the opaque reasoning to the open thinking block.
 
-    def _seal_at_last(self, out: list[Event]) -> None:
-        """What came too late for its thought is one of its own."""
+        It must not become a thinking block after the text: Claude Code does not show text before a thought.
+        """
+        if not self._details or (self._blocks.seen and self._blocks.thought is None):
+            return
+        if self._blocks.thought is None:
+            self._seal_own_block(out)
+        else:
+            out.append(Sealed(self._blocks.thought, self._sealed()))
+
+    def _seal_own_block(self, out: list[Event]) -> None:
+        """Put opaque reasoning that came too late for its thinking block into a block of its own."""
         if self._details:
-            block = self._runs.open(Thinking(seal=self._sealed()), out)
+            block = self._blocks.open(Thinking(seal=self._sealed()), out)
             out.append(BlockEnd(block))
 
     def _sealed(self) -> Seal:
-        """OpenRouter's `reasoning_details` must come back as they were."""
+        """A seal with OpenRouter's `reasoning_details`, which the next request must send back unchanged."""
         data = msgspec.json.encode(self._details).decode()
         self._details.clear()
         return Seal(NAME, data, issuer=self._issuer)
@@ -292,7 +296,7 @@ class Decoder:
     def _annotations(self, annotations: Any, out: list[Event]) -> None:
         for note in annotations if is_array(annotations) else ():
             source = note.get("url_citation") if is_object(note) else None
-            block = self._runs.block
+            block = self._blocks.block
             if block is not None and is_object(source) and isinstance(source.get("url"), str):
                 citation = Citation(
                     url=source["url"],
@@ -305,43 +309,47 @@ class Decoder:
     def _finish(self, reason: str, native: Any) -> None:
         self.ending = True
         meant = stop_reasons.meaning(reason)
-        told = stop_reasons.known(native) if isinstance(native, str) else None
-        if meant not in _GRAVE and (told in _GRAVE or isinstance(told, FailureKind)):
-            meant, reason = told, str(native)  # the provider says more than the router passed on
+        native_meaning = stop_reasons.known(native) if isinstance(native, str) else None
+        incomplete = native_meaning in _TRUNCATING or isinstance(native_meaning, FailureKind)
+        if meant not in _TRUNCATING and incomplete:
+            meant, reason = native_meaning, str(native)  # OpenRouter mapped it to a milder reason
             self.clean = False
         if isinstance(meant, FailureKind):
-            self._broken = stop_reasons.failure(meant, reason)
-        elif self._stop not in _GRAVE:
+            self._failure = stop_reasons.failure(meant, reason)
+        elif self._stop not in _TRUNCATING:
             self._stop = meant or (Stop.TOOL if self._calls.all else Stop.END)
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
 
 
 def _begins_call(fragment: wire.Call, before: Sequence[wire.Call]) -> bool:
-    """In one list, an entry with a name is a call of its own, unless its index tells that it is not."""
+    """Is this entry of a list a separate call? It is if it has a name, and no distinct index."""
     named = (fragment.function and fragment.function.name) or (fragment.custom and fragment.custom.name)
     return bool(named) and (fragment.index is None or any(b.index == fragment.index for b in before))
 
 
-def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
-    """Chat reports errors as `error` in any frame, but its imitators found more ways."""
+def _read_failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
+    """Read an error. OpenAI sends `error` in a frame; compatible servers have other forms (protocols.md 4.2).
+
+    MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral the object `error`.
+    """
     if chunk.error:
         return failures.from_error(chunk.error)
     base = chunk.base_resp
     if is_object(base) and base.get("status_code"):
         return failures.from_error(base)
-    if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _complains(frame)):
+    if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _has_error_message(frame)):
         return failures.from_body(None, frame.data)
     return None
 
 
-def _complains(frame: Frame) -> bool:
-    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, with status 200 at that."""
+def _has_error_message(frame: Frame) -> bool:
+    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, even with status 200."""
     body = read_value(frame.data)
     return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
 
 
 def read_usage(usage: wire.Usage) -> Usage:
-    """The counts in neutral words."""
+    """Read token counts. OpenAI's prompt count includes cached tokens, the neutral one does not."""
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
     written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
@@ -349,7 +357,7 @@ def read_usage(usage: wire.Usage) -> Usage:
     reasoning = details.reasoning_tokens if details else None
     apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
     if apart and completion is not None and reasoning is not None:
-        completion += reasoning  # xAI counts reasoning apart: the total tells
+        completion += reasoning  # xAI excludes reasoning; the total shows it (protocols.md 4.7, 111)
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
         cache_read=cached,

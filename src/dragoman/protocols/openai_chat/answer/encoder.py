@@ -1,4 +1,4 @@
-"""Events to OpenAI Chat: a stream of chunks, or one `chat.completion`."""
+"""Encode events for OpenAI Chat clients: a stream of chunks, or one `chat.completion`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Freeform, Minted
+from ...base import AnswerContext, Freeform
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 
@@ -46,16 +46,16 @@ _json = msgspec.json.Encoder().encode
 
 
 class StreamEncoder:
-    """One answer as chunks. Everything constant in a chunk is put together once."""
+    """Writes one answer as chunks. The constant parts of a chunk are encoded once."""
 
-    __slots__ = ("_around", "_calls", "_head", "_listed", "_minted", "_refused", "_tail", "_usage")
+    __slots__ = ("_calls", "_context", "_delta_parts", "_head", "_listed", "_refused", "_tail", "_usage")
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._head = b""
         self._tail = b',"finish_reason":null}]}\n\n'
-        self._around: dict[int, tuple[bytes, bytes]] = {}
-        """What stands before and after the text of a block's deltas."""
+        self._delta_parts: dict[int, tuple[bytes, bytes]] = {}
+        """By block: the bytes before and after the text of each delta."""
         self._calls = 0
         self._refused = False
         self._listed = 0
@@ -66,22 +66,22 @@ class StreamEncoder:
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is TextDelta or kind is ArgumentsDelta:
-                before, after = self._around[event.block]
+                before, after = self._delta_parts[event.block]
                 out += (before, json_string(event.text), after)
             elif kind is BlockStart:
                 self._open(event.block, event.part, out)
             elif kind is BlockEnd:
-                del self._around[event.block]
+                del self._delta_parts[event.block]
             else:
-                self._rare(event, out)
+                self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
-        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta alone changes nothing here
+        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta does not change the encoder's state
             self.encode(events)
         return b"data: %b\n\n" % one_line(frame.data)
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         if type(event) is Start:
             self._start(event, out)
         elif type(event) is UsageSeen:
@@ -99,7 +99,7 @@ class StreamEncoder:
         out += (self._head, escape_separators(_json(delta)), self._tail)
 
     def _start(self, event: Start, out: list[bytes]) -> None:
-        head = envelope("chat.completion.chunk", event, self._minted)
+        head = envelope("chat.completion.chunk", event, self._context)
         self._head = b"data: " + escape_separators(_json(head))[:-1] + b',"choices":[{"index":0,"delta":'
         self._delta({"role": "assistant", "content": ""}, out)
 
@@ -114,11 +114,11 @@ class StreamEncoder:
                 field = b'{"refusal":'
                 self._refused = True
             case ToolCall():
-                custom = part.kind == "custom" and self._minted.freeform == "custom"
+                custom = part.kind == "custom" and self._context.freeform == "custom"
                 inner = b'"custom":{"input":' if custom else b'"function":{"arguments":'
                 field, closing = b'{"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]}"
                 self._delta(
-                    {"tool_calls": [{"index": self._calls, **call_object(part, "", self._minted.freeform)}]},
+                    {"tool_calls": [{"index": self._calls, **call_object(part, "", self._context.freeform)}]},
                     out,
                 )
                 self._calls += 1
@@ -126,37 +126,38 @@ class StreamEncoder:
                 self._list("images", image(part), out)
             case _:
                 pass
-        self._around[block] = (self._head + field, closing + self._tail)
+        self._delta_parts[block] = (self._head + field, closing + self._tail)
 
     def _sealed(self, seal: Seal, out: list[bytes]) -> None:
         for detail in reasoning_details(seal):
             self._list("reasoning_details", detail, out)
 
     def _list(self, field: str, item: dict[str, Any], out: list[bytes]) -> None:
-        # The SDK merges list-valued extras by their integer index, and raises without one.
+        # OpenAI's SDK merges items of unknown lists by their index, and raises without one (protocols.md
+        # 1B.7).
         self._delta({field: [{**item, "index": self._listed}]}, out)
         self._listed += 1
 
     def _end(self, event: End, out: list[bytes]) -> None:
         finish = finish_reason(event.stop, refused=self._refused)
         out += (self._head, b'{},"finish_reason":"%s"}]}\n\n' % finish.encode())
-        if self._minted.include_usage and self._usage.known:
+        if self._context.include_usage and self._usage.known:
             head = self._head[: -len(b'[{"index":0,"delta":')]
             out += (head, b'[],"usage":', _json(usage_object(self._usage)), b"}\n\n")
         out.append(b"data: [DONE]\n\n")
 
 
-def envelope(kind: str, start: Start, minted: Minted) -> dict[str, Any]:
+def envelope(kind: str, start: Start, context: AnswerContext) -> dict[str, Any]:
     return {
-        "id": start.id or f"chatcmpl-{minted.id}",
+        "id": start.id or f"chatcmpl-{context.id}",
         "object": kind,
-        "created": minted.created if start.created is None else start.created,
-        "model": start.model or minted.model,
+        "created": context.created if start.created is None else start.created,
+        "model": start.model or context.model,
     }
 
 
 def finish_reason(stop: Stop, *, refused: bool) -> str:
-    # Words of refusal in their own field are the signal; the finish is an ordinary one then.
+    # OpenAI's refusal is `message.refusal` with the finish reason `stop`.
     return "stop" if stop is Stop.REFUSAL and refused else FINISHES[stop]
 
 
@@ -169,13 +170,13 @@ def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str,
         "function": {"name": part.name, "arguments": arguments},
     }
     if part.seal is not None:
-        # Where Gemini's own OpenAI endpoint puts it, so clients that know that one send it back.
+        # Google's own Chat endpoint has the signature here, so clients that support Google send it back.
         call["extra_content"] = {"google": {"thought_signature": sealed_reasoning.to_slot(part.seal, NAME)}}
     return call
 
 
 def reasoning_details(seal: Seal) -> list[dict[str, Any]]:
-    """OpenRouter's carrier for opaque reasoning: its own as they were, others in an envelope."""
+    """A seal as OpenRouter's `reasoning_details`: Chat's own unchanged, others in an envelope."""
     if seal.protocol == NAME:
         return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
     return [{"type": "reasoning.encrypted", "data": sealed_reasoning.to_slot(seal, NAME)}]
@@ -192,7 +193,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
 
 
 def image(part: Media) -> dict[str, Any]:
-    """A picture in the answer, where OpenRouter puts it. Empty for other media."""
+    """An image of the answer in OpenRouter's form (`images`). Empty for other media."""
     url = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
     return {"type": "image_url", "image_url": {"url": url}} if part.kind == "image" and url else {}
 
@@ -221,8 +222,8 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error}))
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
-    """The whole `chat.completion`."""
+def render(answer: Answer, context: AnswerContext) -> bytes:
+    """Write the whole `chat.completion`."""
     assert answer.end is not None
     message: dict[str, Any] = {"role": "assistant", "content": answer.text() or None}
     refusal = answer.refusal()
@@ -239,10 +240,10 @@ def render(answer: Answer, minted: Minted) -> bytes:
         message["images"] = [image(m) for m in answer.media() if image(m)]
     if answer.calls():
         message["tool_calls"] = [
-            call_object(call, call.arguments, minted.freeform) for call in answer.calls()
+            call_object(call, call.arguments, context.freeform) for call in answer.calls()
         ]
     finish = finish_reason(answer.end.stop, refused=bool(refusal))
-    body = envelope("chat.completion", answer.start, minted)
+    body = envelope("chat.completion", answer.start, context)
     body["choices"] = [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}]
     if answer.usage.known:
         body["usage"] = usage_object(answer.usage)

@@ -1,8 +1,8 @@
-"""May a Chat upstream's chunk go to a Chat client as it is?
+"""Check whether a Chat upstream's chunks may pass unchanged to a Chat client.
 
-Yes, while it obeys what strict clients rely on (protocols.md 1B.7): one id, model and time; the role
-once; dense tool indexes; id, name and type in a call's first fragment only; one finish reason that tells
-the truth, and no delta after it. The first chunk that does not ends the verbatim passage for good.
+They may while they keep the rules that OpenAI's SDK relies on (protocols.md 1B.7, law 22): one id, model and
+creation time; the role once; dense tool indexes; id, name and type only in the first fragment of a call; one
+finish reason that is true, and no delta after it. The first chunk that breaks a rule ends the pass-through.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _TEXT = frozenset({str, type(None), msgspec.UnsetType})
 _FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
 
 
-class Watch:
-    """Follows one answer."""
+class VerbatimCheck:
+    """Checks the chunks of one answer."""
 
     __slots__ = ("_choices", "_head", "_is_whole", "_usage")
 
     def __init__(self) -> None:
         self._head: tuple[Any, ...] | None = None
-        self._choices: dict[int, WatchedChoice] = {}
+        self._choices: dict[int, ChoiceCheck] = {}
         self._usage = False
         self._is_whole = False
 
@@ -39,17 +39,17 @@ class Watch:
             self._head = head
         choices = chunk.choices
         if not (choices or self._choices):
-            return False  # the first chunk brings the role
+            return False  # the first chunk must hold the role
         if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
         for choice in choices:
-            watched = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
-            if watched is None or not watched.passes(choice):
+            check = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
+            if check is None or not check.passes(choice):
                 return False
         return True
 
     def closed(self, done: bool) -> bool:
-        """Was the end as it should be?"""
+        """Did the answer end correctly? `done`: the upstream sent `[DONE]`."""
         if self._is_whole:
             return True
         return done and bool(self._choices) and all(c.finished for c in self._choices.values())
@@ -58,12 +58,12 @@ class Watch:
         self._usage = True
         return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
-    def _begun(self, number: int | None) -> WatchedChoice | None:
-        """A choice that was not seen before; None if its number is not the next one."""
+    def _begun(self, number: int | None) -> ChoiceCheck | None:
+        """Start a new choice; None if its number is not the next one."""
         if number is None or number != len(self._choices):
             return None
-        watched = self._choices[number] = WatchedChoice()
-        return watched
+        check = self._choices[number] = ChoiceCheck()
+        return check
 
     def _whole(self, chunk: wire.Chunk) -> bool:
         self._is_whole = True
@@ -72,18 +72,18 @@ class Watch:
         numbers = [choice.index for choice in chunk.choices]
         if numbers != list(range(len(numbers))):
             return False
-        return all(WatchedChoice().passes_whole(choice) for choice in chunk.choices)
+        return all(ChoiceCheck().passes_whole(choice) for choice in chunk.choices)
 
 
-class WatchedChoice:
-    """One of the answers, nearly always the only one."""
+class ChoiceCheck:
+    """Checks one choice. Nearly every answer has only one."""
 
     __slots__ = ("_calls", "_role", "finished")
 
     def __init__(self) -> None:
         self.finished = False
         self._role: str | None = "assistant"
-        """What the next delta must say of the role: it is said once."""
+        """The role that the next delta must have: `assistant` in the first delta, then None."""
         self._calls: list[str] = []
 
     def passes(self, choice: wire.Choice) -> bool:
@@ -147,7 +147,7 @@ def _named(chunk: wire.Chunk) -> bool:
 
 
 def adds_up(usage: wire.Usage | None) -> bool:
-    """Do the counts say all they should?"""
+    """Are the counts complete and consistent (law 24)?"""
     if usage is None:
         return False
     prompt, completion = usage.prompt_tokens, usage.completion_tokens

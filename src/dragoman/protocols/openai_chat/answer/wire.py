@@ -1,7 +1,7 @@
-"""The parts of Chat's answers that mean something, as lenient as the servers are sloppy.
+"""The members of Chat answers that the decoder reads.
 
-Fields are typed `Any` where providers disagree with OpenAI: an index may be a string (or missing), the
-arguments an object (or null), the content a list of chunks (Mistral), the error a string.
+A member is `Any` if some server's type differs from OpenAI's: the index may be a string or missing, the
+arguments an object or null, the content a list (Mistral), the error a string.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Choice(msgspec.Struct, gc=False):
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
-    """Null until the end; some servers leave it out."""
+    """Null before the end. Some servers leave it out."""
     native_finish_reason: Any = None
-    """OpenRouter: the provider's own word, beside the one that it was mapped to."""
+    """OpenRouter: the finish reason of the provider, before OpenRouter mapped it."""
 
 
 class Details(msgspec.Struct, gc=False):
@@ -71,7 +71,7 @@ class Groq(msgspec.Struct, gc=False):
 
 
 class Chunk(msgspec.Struct, gc=False):
-    """A stream's chunk, a whole `chat.completion`, or an error: told apart by what is in it."""
+    """A chunk of a stream, a whole `chat.completion`, or an error. The members tell which."""
 
     id: str | None = None
     object: str | None = None
@@ -81,5 +81,5 @@ class Chunk(msgspec.Struct, gc=False):
     usage: Usage | None = None
     error: Any = None
     base_resp: Any = None
-    """MiniMax reports failures here, beside `choices: null`."""
+    """MiniMax reports failures here, together with `choices: null`."""
     x_groq: Groq | None = None

@@ -1,1 +1,1 @@
-"""Chat requests: `read` a client's, `write` one for an upstream."""
+"""Chat requests: `read` reads a client's request, `write` writes one for an upstream."""

@@ -1,10 +1,10 @@
-"""An OpenAI Chat client's request to the neutral one."""
+"""Read the request of an OpenAI Chat client."""
 
 from __future__ import annotations
 
 from ....model.messages import Message, Raw, Request
 from ...common.fields import Body, Obj, boolean, need_string, reject
-from ...common.typed_json import Listed, body_members, reads_body, values
+from ...common.typed_json import LazyArray, body_members, reads_body, values
 from .read_messages import decode_messages, read_decoded
 from .read_pairs import Conversation
 from .read_settings import read_extras, read_settings, read_usage_wish
@@ -16,7 +16,7 @@ _UNDECODED = frozenset({"messages", "tools"})
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """`path` says nothing that the body of a Chat request does not."""
+    """Read a Chat request. `path` is not used: the body has everything."""
     fields = values(body_members(body), _UNDECODED)
     model = need_string(fields, "model", "")
     tools = read_tools(fields)
@@ -38,7 +38,7 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
         reject("is required", "messages")
     conversation = Conversation()
     messages: list[Message] = []
-    listed = Listed(fields["messages"], "messages")
+    listed = LazyArray(fields["messages"], "messages")
     for at, message in enumerate(decode_messages(listed)):
         where = f"messages[{at}]"
         messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, False, at), where), where))

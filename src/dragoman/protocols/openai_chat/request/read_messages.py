@@ -1,4 +1,4 @@
-"""One Chat message as a neutral one. Pure: the same message is the same wherever it stands."""
+"""Read one Chat message. Its position in the conversation does not matter here (see `read_pairs`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ....model.messages import (
 )
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
-from ...common.typed_json import Listed, marked, member, members_of, refused
+from ...common.typed_json import LazyArray, mark_wrapped, member, members_of, refused
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .shared import NAME
@@ -44,17 +44,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_message(raw: msgspec.Raw, where: str) -> Message:
-    """`where` only names the message in complaints."""
+    """Read one message. `where` is its path, for errors."""
     return read_decoded(_decoded(raw, where), Raw(NAME, raw), where)
 
 
-def decode_messages(listed: Listed) -> Iterable[AnyMessage]:
-    """The messages of a request as structs."""
+def decode_messages(listed: LazyArray) -> Iterable[AnyMessage]:
+    """Decode the messages of a request as structs."""
     return listed.decoded(_decode_all, _decoded)
 
 
 def read_decoded(message: AnyMessage, raw: Raw, where: str) -> Message:
-    """A message that is decoded already. `raw` is the message as it came."""
+    """Read a decoded message. `raw` is the original message."""
     return _READERS[message.__class__](message, raw, where)
 
 
@@ -96,14 +96,14 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
         parts.append(read)
     legacy = message.function_call
     if legacy is None:
-        return Message("assistant", tuple(parts), message.name, marked(raw) if wrapped else raw)
-    # It has no id: `read_pairs` gives it one.
+        return Message("assistant", tuple(parts), message.name, mark_wrapped(raw) if wrapped else raw)
+    # The deprecated `function_call` has no id: `read_pairs` adds one.
     parts.append(ToolCall(id="", name=legacy.name, arguments=_arguments(legacy)))
     return Message("assistant", tuple(parts), message.name)
 
 
 def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
-    """Loops that echo an answer send its `annotations` along; they are about the text."""
+    """Agents that echo an answer send its `annotations`, too. They belong to the text."""
     result = list(parts)
     citations: list[Citation] = []
     for index, note in enumerate(annotations):
@@ -125,7 +125,7 @@ def _images(images: list[msgspec.Raw], where: str) -> list[Media]:
 
 
 def _call(call: Call, where: str, said: reasoning.Reasoning) -> ToolCall:
-    """One of `tool_calls`."""
+    """Read one entry of `tool_calls`."""
     id = call_ids.from_client(call.id)
     seal = reasoning.call_seal(call.extra_content) or said.of_calls.get(id)
     kind = call.type or "function"
@@ -143,7 +143,7 @@ def _call(call: Call, where: str, said: reasoning.Reasoning) -> ToolCall:
 
 
 def _is_wrapped(call: Call, read: ToolCall) -> bool:
-    """Does it hold what no upstream may get? See `write_own`."""
+    """Does the message contain members that no upstream may get? See `write_own`."""
     if read.id != call.id or call.index is not msgspec.UNSET:
         return True
     if call.function is not None and call.function.parsed_arguments is not msgspec.UNSET:
@@ -160,7 +160,7 @@ def _tool(message: ToolAnswer, raw: Raw, where: str) -> Message:
     given = message.tool_call_id
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
-    return Message("user", (result,), None, raw if id == given else marked(raw))
+    return Message("user", (result,), None, raw if id == given else mark_wrapped(raw))
 
 
 def _function(message: FunctionAnswer, raw: Raw, where: str) -> Message:

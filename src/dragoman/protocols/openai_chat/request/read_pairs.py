@@ -1,4 +1,4 @@
-"""What only earlier messages of a Chat conversation can tell: which call a result answers, and its kind."""
+"""Match the results of a Chat conversation to earlier calls: their ids and their kind."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _PAIRED = frozenset({ToolCall, ToolResult})
 
 
 class Conversation:
-    """Follows the messages of one conversation."""
+    """Processes the messages of one conversation in order."""
 
     def __init__(self) -> None:
         self._pairing = Pairing()
         self._freeform: set[str] = set()
-        """The calls so far that take text of any kind."""
+        """The ids of freeform calls so far."""
         self._legacy: dict[str, str] = {}
         """The id of the last deprecated `function_call`, by the function's name."""
         self._legacy_calls = 0
 
     def add(self, message: Message, where: str) -> Message:
-        """The next message, at `where` in the request."""
+        """Process the next message, which has the path `where`."""
         if _PAIRED.isdisjoint(map(type, message.parts)):
             return message
         parts = tuple([self._part(part, message, where) for part in message.parts])
@@ -32,7 +32,7 @@ class Conversation:
         return msgspec.structs.replace(message, parts=parts)
 
     def _part(self, part: Part, message: Message, where: str) -> Part:
-        # Only the deprecated `function_call` and its answer are read without a raw form.
+        # Only the deprecated `function_call` and its result have no `raw`.
         legacy = message.raw is None
         if isinstance(part, ToolCall):
             return self._call(part, legacy)

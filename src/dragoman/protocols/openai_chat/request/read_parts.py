@@ -1,4 +1,4 @@
-"""What stands in a Chat message's `content`, read."""
+"""Read the `content` of a Chat message."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _decode = msgspec.json.Decoder(AnyPart).decode
 
 
 def content_parts(content: str | list[msgspec.Raw] | None, where: str, *, required: bool) -> tuple[Part, ...]:
-    """`content`, which is a string, an array of parts, or (for some roles) nothing."""
-    # An empty string is how clients write "nothing" beside tool calls.
+    """Read `content`: a string, an array of parts, or (for some roles) null."""
+    # Clients send an empty string beside tool calls for "no text".
     if not content:
         return reject("is required", where, "content") if content is None and required else ()
     if isinstance(content, str):
@@ -30,7 +30,7 @@ def content_parts(content: str | list[msgspec.Raw] | None, where: str, *, requir
 
 
 def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[Text | Media, ...]:
-    """The content of a tool's answer. Pictures are not in the spec, but servers take them."""
+    """Read the content of a tool result. Images are not in OpenAI's spec, but servers accept them."""
     parts: list[Text | Media] = []
     for index, part in enumerate(content_parts(content, where, required=True)):
         if not isinstance(part, (Text, Media)):
@@ -40,7 +40,7 @@ def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[T
 
 
 def read_part(raw: msgspec.Raw, where: str) -> Part:
-    """One part. A type that nobody else knows stays opaque."""
+    """Read one part. An unknown type stays opaque."""
     try:
         part = _decode(raw)
     except msgspec.ValidationError as error:
@@ -107,7 +107,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
 
 
 def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
-    """The media type, the base64 data, the URL: a `data:` URL has the first two."""
+    """Media type, base64 data and URL. A `data:` URL gives the first two."""
     if not url.startswith("data:"):
         return "", None, url
     media_type, data = inline_media.split(url) or reject("expected a base64 data URL", where)

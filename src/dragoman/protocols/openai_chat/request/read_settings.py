@@ -1,4 +1,4 @@
-"""Everything else a Chat request says."""
+"""Read the settings of a Chat request."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ READ = frozenset(
 
 
 _ALL_SAID = READ - {"reasoning_effort", "safety_identifier", "response_format", "stream_options"}
-"""Those of them of which nothing is ever left."""
+"""The members of `READ` whose values are always fully understood."""
 
-# Most requests say few of these: only what is said is read.
+# Most requests set few members, so only those that are present are read.
 _AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
     "temperature": number,
     "top_p": number,
@@ -140,7 +140,7 @@ def _format(body: Obj) -> Format | None:
 
 
 def read_extras(body: Obj) -> dict[str, Any] | None:
-    """What has no neutral meaning, and known fields with a value only this server may know."""
+    """Fields without neutral meaning, and known fields with values that only this server may know."""
     if body.keys() <= _ALL_SAID:
         return None
     extras = {key: value for key, value in body.items() if key not in READ}
@@ -159,7 +159,7 @@ def read_extras(body: Obj) -> dict[str, Any] | None:
 
 
 def read_usage_wish(body: Obj, stream: bool) -> bool:
-    """A stream has usage only if it is asked for; a whole answer always does."""
+    """Does the client get usage? A stream has it only if the client asks, a whole answer always."""
     wished = boolean(_stream_options(body), "include_usage", "stream_options")
     return bool(wished) or not stream
 

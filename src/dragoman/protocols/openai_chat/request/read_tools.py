@@ -1,4 +1,4 @@
-"""The tools of a Chat request and the choice among them, read."""
+"""Read the tools of a Chat request, and the tool choice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...common.fields import (
     reject,
     string,
 )
-from ...common.typed_json import Listed, Reader, as_json, member, members_of, need_object, said, value
+from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, said, value
 from .shared import NAME
 
 # `any` is Mistral's word for `required`.
@@ -39,7 +39,7 @@ class Function(msgspec.Struct, frozen=True, gc=False):
 
 
 class FunctionTool(msgspec.Struct, frozen=True, gc=False):
-    """An entry of `tools`. The cache mark is OpenAI's, or Anthropic's as OpenRouter takes it."""
+    """An entry of `tools`. The cache breakpoint has OpenAI's form, or Anthropic's (OpenRouter)."""
 
     type: Literal["function"]
     function: Function
@@ -53,7 +53,7 @@ _function_tool = Reader(FunctionTool)
 
 
 def read_tools(body: Obj) -> tuple[Tool, ...]:
-    """`tools`, the deprecated `functions`, and the web search that an option switches on."""
+    """Read `tools`, the deprecated `functions`, and the web search of `web_search_options`."""
     tools = () if body.get("tools") is None else _listed(body["tools"])
     if body.keys().isdisjoint(_ELSEWHERE):
         return tools
@@ -66,8 +66,8 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
-    """The entries of `tools`. A list of nothing but functions is decoded in one go."""
-    listed = Listed(raw, "tools")
+    """Read the entries of `tools`. A list with only functions is decoded in one pass."""
+    listed = LazyArray(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:
@@ -81,7 +81,7 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
-    """One entry of `tools`."""
+    """Read one entry of `tools`."""
     members = members_of(raw, where)
     if said(members.get("type", msgspec.UNSET)) is None and "function" in members:
         # Mistral's and Together's clients leave the type out. OpenAI refuses that.
@@ -92,7 +92,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> Tool:
         return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
     if kind == "custom":
         return _custom(value(raw, where), raw, where)
-    # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
+    # Groq, Moonshot, Zhipu and others have tools that their servers run.
     return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
@@ -112,7 +112,7 @@ def _read_function(tool: FunctionTool, raw: Raw, where: str) -> Tool:
 
 
 def _legacy(given: Obj, where: str) -> Tool:
-    """A deprecated `functions` entry. It keeps no raw form, so that it goes out as a tool."""
+    """Read an entry of the deprecated `functions`. It gets no `raw`, so that it is written as a tool."""
     return Tool(
         name=need_string(given, "name", where),
         description=string(given, "description", where),
@@ -146,7 +146,7 @@ def _grammar(custom: Obj, where: str) -> tuple[str | None, str | None]:
 
 
 def read_choice(body: Obj, tools: tuple[Tool, ...]) -> ToolChoice | None:
-    """`tool_choice`, or the deprecated `function_call`."""
+    """Read `tool_choice`, or the deprecated `function_call`."""
     chosen = body.get("tool_choice")
     if chosen is not None:
         return _choice(chosen, tools)

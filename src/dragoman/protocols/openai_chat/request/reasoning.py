@@ -1,9 +1,9 @@
-"""Reasoning in Chat messages: fields that are in no spec, but that everybody has.
+"""Reasoning in Chat messages: fields that are not in OpenAI's spec, but in common use.
 
-The words stand in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning`
-(OpenRouter, Groq, newer vLLM). What is opaque stands in `reasoning_details`, as OpenRouter has it:
-the upstream's own entries, which become one seal with all of them as JSON, and our envelopes. A call's
-seal stands where Gemini's OpenAI endpoint puts it; one of Gemini's own wire comes there in an envelope.
+The text is in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning` (OpenRouter,
+Groq, newer vLLM). Opaque reasoning is in OpenRouter's `reasoning_details`: the upstream's own entries, which
+become one seal with all of them as JSON, and our envelopes. The seal of a call is where Google's Chat
+endpoint has the signature. A seal of the Gemini protocol is in an envelope there.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ WORDS = ("reasoning_content", "reasoning")
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """The thoughts of one message, and the seals that belong to its calls, by call id."""
+    """The thoughts of one message, and the seals of its calls by call id."""
 
     thoughts: list[Thinking]
     of_calls: dict[str, Seal]
     wrapped: bool = False
-    """Was there an envelope of ours?"""
+    """Did the message contain an envelope of Dragoman?"""
 
 
 def read(message: Assistant, where: str) -> Reasoning:
-    """What an assistant message says of its reasoning."""
+    """Read the reasoning of an assistant message."""
     text = message.reasoning_content or message.reasoning or ""
     if message.reasoning_details is None:
         return Reasoning([Thinking(text)], {}) if text else _NONE
@@ -59,7 +59,7 @@ _NONE = Reasoning([], {})
 
 
 def envelope_in(data: str | None) -> sealed_reasoning.Envelope | None:
-    """Our envelope, if that is what stands in a detail's `data`."""
+    """The envelope of Dragoman in the `data` of a detail, if there is one."""
     envelope = sealed_reasoning.from_slot(data or "", NAME)
     return envelope if envelope.seal.data != (data or "") else None
 
@@ -70,7 +70,7 @@ def _words(details: list[Obj]) -> str:
 
 
 def _thoughts(text: str, carried: list[Seal]) -> list[Thinking]:
-    """A signature is over the very words it came with: with two, nobody can say which are whose."""
+    """Build the thoughts. A signature covers exactly its text: with two, the text of each is unknown."""
     signatures = [seal for seal in carried if not seal.redacted]
     if not text or len(signatures) != 1:
         visible = [Thinking(text)] if text else []
@@ -79,19 +79,19 @@ def _thoughts(text: str, carried: list[Seal]) -> list[Thinking]:
 
 
 def call_seal(extra_content: Any) -> Seal | None:
-    """The seal in the place where Gemini's OpenAI endpoint puts it."""
+    """The seal of a call, at the place of Google's Chat endpoint."""
     signature = _signature(extra_content)
     return sealed_reasoning.from_slot(signature, NAME).seal if signature else None
 
 
 def is_wrapped(extra_content: Any) -> bool:
-    """Is there an envelope of ours in that place?"""
+    """Is the seal of this call in an envelope of Dragoman?"""
     seal = call_seal(extra_content)
     return seal is not None and seal.data != _signature(extra_content)
 
 
 def call_slot(data: str) -> Obj:
-    """The field that carries a call's seal."""
+    """The field with the seal of a call."""
     return {"google": {"thought_signature": data}}
 
 
@@ -102,13 +102,13 @@ def _signature(extra_content: Any) -> str:
 
 
 def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
-    """The fields with which an upstream gets its own reasoning back, and only its own."""
+    """The fields that return an upstream's own reasoning to it (law 32)."""
     fields: Obj = {}
     own = [t.seal for t in thoughts if t.seal is not None and goes_back(t.seal, target)]
     if not (own or target.reasoning_field):
         return fields
     text = "".join([thought.text for thought in thoughts])
-    # DeepSeek refuses a turn with calls that lacks the field, even if there were no thoughts.
+    # DeepSeek refuses a turn with calls and without the field, even if there was no reasoning.
     if target.reasoning_field and (text or calls):
         fields[target.reasoning_field] = text
     details = [detail for seal in own for detail in details_of(seal)]
@@ -118,15 +118,15 @@ def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
 
 
 def details_of(seal: Seal) -> list[Obj]:
-    """The entries of `reasoning_details` that a seal of this protocol stands for."""
+    """The entries of `reasoning_details` in a seal of this protocol."""
     try:
         return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
     except msgspec.DecodeError:
-        return []  # an envelope comes from the client, who may put anything into it
+        return []  # the client sends the envelope and may have changed it
 
 
 def _with_words(details: list[Obj], text: str) -> list[Obj]:
-    """In a stream the words come before the signature, so its entry may have none of its own."""
+    """Add the text to the entry of a signature: in a stream, the text comes in earlier entries."""
     bare = [d for d in details if d.get("type") == "reasoning.text" and not d.get("text")]
     if len(bare) != 1 or not text:
         return details

@@ -1,4 +1,4 @@
-"""What reading and writing Chat requests have in common."""
+"""Facts that the reader and the writer of Chat requests share."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ...common.tool_names import NameRule, ToolNames
 NAME = "openai-chat"
 PATH = "/v1/chat/completions"
 
-# Which characters stand in an id is nobody's business here: Kimi wants its `functions.Bash:0` back, and
-# proxies of Gemini hide whole signatures in theirs (protocols.md 40, 42). OpenAI itself has a bound, of
-# which reports went from 40 to 64: a fact about that upstream, for its `Target.ids`.
+# Any character is allowed in an id: Kimi needs its `functions.Bash:0` back, and proxies of Gemini put whole
+# signatures into ids (protocols.md 4.4, 40 and 42). OpenAI's own limit (40 or 64 characters) belongs to its
+# `Target.ids`.
 IDS = msgspec.structs.replace(ANY, longest=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
 
 class Writing:
-    """What every part of a request's writer needs to know."""
+    """The context that all parts of the writer share."""
 
     __slots__ = ("compatible", "id", "names", "notices", "own", "target")
 
@@ -33,11 +33,11 @@ class Writing:
         self.names = names
         self.notices = notices
         self.own = own
-        """The request came over Chat itself: what it says is legal, and what is unknown stays."""
+        """A Chat client sent the request, so its content is legal, and unknown members stay."""
         self.compatible = target.chat_compatible and not own
-        """Must the writer keep to what servers other than OpenAI's understand?"""
+        """Must the writer avoid members that only OpenAI's own servers support?"""
         self.id = upstream_ids(target.ids or IDS)
-        """A call's id as the upstream may see it."""
+        """Makes a call id legal for the upstream."""
 
     def reasons(self) -> bool:
         """May the upstream be told how hard to think? Says that it cannot be, if so."""
@@ -52,7 +52,7 @@ def is_own(raw: Raw | None) -> bool:
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
-    """May this upstream see the seal, of a thought or of a call?"""
+    """May this upstream get the seal?"""
     return sealed_reasoning.goes_back(seal, NAME, target.issuer)
 
 

@@ -1,6 +1,6 @@
-"""The messages of a Chat request and the parts of their content, as typed structs.
+"""The messages of a Chat request and their content parts, as typed structs.
 
-Members that are in no spec, but in use, are named too.
+They include members that are in use but not in OpenAI's spec.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ Obj = dict[str, Any]
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):
-    """The function that a call names."""
+    """The function of a call."""
 
     name: str
     arguments: str | Obj | None = None
-    """Mistral and Ollama give an object where the wire has text; loops send it back like that."""
+    """Text. Mistral and Ollama answer with an object, and agents send it back."""
     parsed_arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     """Added by the SDK's stream helper, and echoed by loops. Upstreams refuse it."""
 
 
 class Custom(msgspec.Struct, frozen=True, gc=False):
-    """The freeform tool that a call names."""
+    """The freeform tool of a call."""
 
     name: str | None = None
     input: str | None = None
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
-    """One of `tool_calls`."""
+    """An entry of `tool_calls`."""
 
     id: str
     type: str | None = None
     function: Function | None = None
     custom: Custom | None = None
-    """Snowflake gives each call an empty `custom` too."""
+    """Snowflake adds an empty `custom` to every call."""
     extra_content: Any = None
-    """Where Gemini's OpenAI endpoint puts the signature of a call."""
+    """Google's Chat endpoint has the signature of a call here."""
     index: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     """Added by the SDK's stream helper, and echoed by loops. Upstreams refuse it."""
 
@@ -68,7 +68,7 @@ class Assistant(Message, tag="assistant", frozen=True, gc=False):
     annotations: list[Obj] | None = None
     audio: Obj | None = None
     images: list[msgspec.Raw] | None = None
-    """Pictures the model made, where OpenRouter and our own encoder put them."""
+    """Generated images, in the form of OpenRouter and our own encoder."""
     function_call: Function | None = None
     """Deprecated, and without an id."""
 
@@ -78,7 +78,7 @@ class ToolAnswer(Message, tag="tool", frozen=True, gc=False, kw_only=True):
 
 
 class FunctionAnswer(msgspec.Struct, tag_field="role", tag="function", frozen=True, gc=False):
-    """The deprecated answer to a `function_call`: it says the function's name, and no id."""
+    """The deprecated result of a `function_call`: it has the function's name and no id."""
 
     name: str
     content: str | None = None
@@ -89,7 +89,7 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 
 
 class Part(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
-    """Any part. The cache mark is OpenAI's, or Anthropic's as OpenRouter takes it."""
+    """The base of all parts. The cache breakpoint is OpenAI's, or Anthropic's form (OpenRouter)."""
 
     prompt_cache_breakpoint: Cache | None = None
     cache_control: Cache | None = None
@@ -108,7 +108,7 @@ class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
 
 
 class Address(msgspec.Struct, frozen=True, gc=False):
-    """Where a picture or film is: a `data:` URL, or any other."""
+    """The URL of an image or video: a `data:` URL, or any other."""
 
     url: str
     detail: str | None = None
@@ -119,7 +119,7 @@ class ImagePart(Part, tag="image_url", frozen=True, gc=False):
 
 
 class VideoPart(Part, tag="video_url", frozen=True, gc=False):
-    """Not OpenAI's, but Qwen, Kimi, vLLM and OpenRouter agree on it."""
+    """A video. It is not in OpenAI's spec, but Qwen, Kimi, vLLM and OpenRouter share this form."""
 
     video_url: Address
 

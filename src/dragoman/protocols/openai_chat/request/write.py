@@ -1,4 +1,4 @@
-"""The neutral request as an OpenAI Chat upstream wants it."""
+"""Write a request for an OpenAI Chat upstream."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .write_tools import WEB_SEARCH, own_tools, searches, write_tools
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
-# A Chat client's names are its upstream's business: servers differ in what they allow.
+# The names of a Chat client stay as they are: Chat servers differ in the names they allow.
 _OWN_NAMES = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
 _COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
-    """The body for `target`, and what the way back must know of it."""
+    """Write the request for `target`, with the facts that the translation of its answer needs."""
     raw = request.raw
     if raw is not None and raw.protocol == NAME:
         return _as_it_came(request, raw.value, target)
-    own = unsupported.came_over(request, NAME)
+    own = unsupported.was_sent_in(request, NAME)
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _rule(own, target)), notices, own)
     if not own:
         unsupported.refuse_untranslatable(request)
-        unsupported.say_foreign(request, notices)
+        unsupported.note_unsupported_fields(request, notices)
     members: Obj = {"model": target.model, "messages": None, **write_tools(request, writing)}
     members |= write_settings(request.settings, writing)
     extras = dict(request.extras or {})
@@ -50,7 +50,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 
 def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
-    """The client's body, key for key."""
+    """The members of the client's own body."""
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _OWN_NAMES), notices, True)
     body = {**raw, "model": target.model}
@@ -64,7 +64,7 @@ def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
     if raw.get("reasoning_effort") is not None and not writing.reasons():
         del body["reasoning_effort"]
     if raw.get("stream"):
-        # Usage is always wanted here; the client gets it only if it asked.
+        # Dragoman always asks for usage. The client gets it only if it asked (law 25).
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
     return Outgoing(members=body, path=PATH, names=writing.names, notices=notices.all())
 

@@ -1,4 +1,4 @@
-"""What the model said, as one Chat message: all its words, then all its calls."""
+"""Write an assistant turn as one Chat message: all its text, then all its calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Turn:
-    """A turn of the model, sorted the way a Chat message has it."""
+    """The parts of an assistant turn, sorted by the members of a Chat message."""
 
     __slots__ = ("audio", "called", "calls", "refusals", "texts", "thoughts")
 
@@ -29,9 +29,9 @@ class _Turn:
         self.audio: Obj | None = None
 
     def add(self, message: Message, index: int, writing: Writing) -> None:
-        """The message at `index` of the request."""
+        """Add the message at `index` of the request."""
         for at, part in enumerate(message.parts):
-            # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
+            # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(part) is Text:
                 self.texts += [part] if part.text else []
                 if part.citations:
@@ -48,9 +48,9 @@ class _Turn:
 def assistant_message(
     messages: Sequence[tuple[int, Message]], writing: Writing
 ) -> tuple[Obj | None, dict[str, ToolCall]]:
-    """Neighbouring messages of the model, each with its index, as one, and its calls by their ids.
+    """Write consecutive assistant messages, given with their indexes, as one. Also returns its calls by id.
 
-    The message is None if nothing of it can be said.
+    The message is None if it would be empty.
     """
     turn = _Turn()
     name: str | None = None
@@ -59,7 +59,7 @@ def assistant_message(
         name = name or message.name
     if not (turn.texts or turn.refusals or turn.calls or turn.audio):
         return None, turn.called
-    # OpenAI refuses an empty array beside calls; null is what it sends itself.
+    # OpenAI refuses an empty array beside calls (protocols.md 4.5, 65), and sends null itself.
     content = content_of(turn.texts, writing) if turn.texts else None
     result: Obj = {"role": "assistant", "content": content}
     if name:
@@ -102,7 +102,7 @@ def _call(call: ToolCall, writing: Writing) -> Obj:
     if call.kind == "custom":
         result = _custom_call(call, id, name, writing)
     else:
-        # The text as it came.
+        # The original text of the arguments (law 14).
         function = {"name": name, "arguments": call.arguments or "{}"}
         result: Obj = {"id": id, "type": "function", "function": function}
     if call.seal is not None and goes_back(call.seal, writing.target):
@@ -113,6 +113,6 @@ def _call(call: ToolCall, writing: Writing) -> Obj:
 def _custom_call(call: ToolCall, id: str, name: str, writing: Writing) -> Obj:
     if not writing.compatible:
         return {"id": id, "type": "custom", "custom": {"name": name, "input": call.arguments}}
-    # A freeform input travels as the one member of an object.
+    # For other servers, a freeform input is the only member of an object.
     arguments = _encode({"input": call.arguments}).decode()
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -1,4 +1,4 @@
-"""A conversation as Chat wants it: a turn's calls in one message, their results right after it."""
+"""Write a conversation for Chat: the calls of a turn in one message, their results directly after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SYSTEM = ("system", "developer")
 
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any]:
-    """The list of messages. A message that came over Chat may be `msgspec.Raw`."""
+    """Write the list of messages. The message of a Chat client may be `msgspec.Raw`."""
     conversation = _Conversation(writing)
     for index, message in enumerate(messages):
         conversation.add(message, index)
@@ -35,7 +35,7 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any]:
 
 
 def _trim_marks(messages: list[Obj], notices: Notices) -> None:
-    """Takes the first cache breakpoints off, if there are more than OpenAI allows."""
+    """Remove the first cache breakpoints if there are more than OpenAI allows."""
     marks = [sum(map(is_marked, m["content"])) if is_array(m["content"]) else 0 for m in messages]
     left = surplus(sum(marks), notices)
     for message, count in zip(messages, marks, strict=True):
@@ -45,24 +45,24 @@ def _trim_marks(messages: list[Obj], notices: Notices) -> None:
 
 
 class _Conversation:
-    """Chat messages in the making."""
+    """Builds the list of Chat messages."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._out: list[Any] = []
         self._spoken: list[tuple[int, Message]] = []
-        """The model's messages since anybody else's: a Responses turn is one item per call."""
+        """Consecutive assistant messages. They become one: a Responses client sends one item per call."""
         self._open: dict[str, ToolCall] = {}
         """Calls without a result so far."""
         self._waiting: list[Any] = []
-        """Messages that came before all results were there: nothing may stand between."""
+        """Messages that wait until all results are written: nothing may come between calls and results."""
         self._shown: list[Obj] = []
-        """Pictures and documents out of results, where only text is allowed."""
+        """Images and documents of results: a Chat result may contain only text."""
         self._answered = False
-        """Is the last message so far a result?"""
+        """Is the last written message a result?"""
 
     def add(self, message: Message, index: int) -> None:
-        """The message at `index` of the request."""
+        """Add the message at `index` of the request."""
         raw = message.raw
         if raw is not None and raw.protocol == NAME:
             self._speak()
@@ -83,15 +83,15 @@ class _Conversation:
             self._settle()
 
     def end(self) -> list[Any]:
-        """The whole list."""
+        """Finish and return the list."""
         self._speak()
-        # Calls that the conversation ends with need no results yet.
+        # Calls at the end of the conversation need no results yet.
         if self._answered or self._waiting or self._shown:
             self._settle()
         return self._out
 
     def _add_own(self, message: Message, raw: Raw, index: int) -> None:
-        """A message that came over Chat goes back as it came."""
+        """Add the message of a Chat client unchanged."""
         written = own_message(raw, self._writing.target, self._writing.notices, f"messages[{index}]")
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if message.role == "assistant":
@@ -132,7 +132,7 @@ class _Conversation:
             self._answered = False
 
     def _answer(self, result: ToolResult, index: int, at: int) -> None:
-        """A result as text; what else it holds is shown behind it (row 18)."""
+        """Write a result as text. Its images follow in a user message (matrix row 18)."""
         writing = self._writing
         id = writing.id(result.call_id)
         texts: list[Content] = []
@@ -151,14 +151,14 @@ class _Conversation:
         self._answered = True
 
     def _show(self, media: Media, id: str, where: str) -> None:
-        """A picture or document of a result follows in a message of the user."""
+        """Keep an image or document of a result for the user message after all results."""
         words = {"type": "text", "text": f"From the result of the tool call {id}:"}
         if words not in self._shown:
             self._shown.append(words)
         self._shown.append(media_part(media, self._writing, where))
 
     def _settle(self) -> None:
-        """Everything about the last calls is said: answer what nobody answered, then go on."""
+        """Finish the last calls: add missing results, then the messages that wait."""
         if self._open:
             for call in list(self._open.values()):
                 self._answer(missing_result(call, self._writing.notices), 0, 0)
@@ -171,7 +171,7 @@ class _Conversation:
 
 
 def _said(message: Message, writing: Writing, index: int) -> Obj | None:
-    """A system's or user's message without its results; None if nothing of it can be said."""
+    """A system or user message without its results; None if it would be empty."""
     parts: list[Content] = []
     for at, part in enumerate(message.parts):
         if type(part) is Text:

@@ -1,9 +1,8 @@
-"""A Chat client's own messages for a Chat upstream: as they came, but for what must be undone.
+"""Pass a Chat client's own messages to a Chat upstream, with few changes.
 
-Three things may stand in them that this upstream must not get: ids that were escaped for the
-client, envelopes with somebody else's reasoning, and two fields that the SDK's stream helper adds
-to calls and that loops echo (`index`, `parsed_arguments`), which upstreams refuse. Nothing is ever
-changed in place.
+Three things must not reach the upstream: ids that Dragoman escaped for the client, envelopes with the
+reasoning of another issuer, and the fields `index` and `parsed_arguments` of calls. OpenAI's stream helper
+adds these two, agents echo them, and upstreams refuse them. No message is changed in place.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from .shared import goes_back, without
 
 
 def may_pass(raw: Raw, target: Target) -> bool:
-    """Can the upstream get the message as it came?"""
+    """May the upstream get the original message?"""
     return not raw.wrapped and target.ids is None
 
 
 def own_messages(
     messages: Sequence[Message], given: msgspec.Raw, target: Target, notices: Notices
 ) -> list[Any] | msgspec.Raw:
-    """All of a request's messages, which were read from `given`."""
+    """All messages of a request, which was read from `given`."""
     if all(message.raw is None or may_pass(message.raw, target) for message in messages):
         return given
     pairs = zip(messages, items(given, "messages"), strict=True)
@@ -43,7 +42,7 @@ def own_messages(
 
 
 def own_message(raw: Raw, target: Target, notices: Notices, where: str) -> Any:
-    """One message as the upstream may get it, not decoded if there is nothing to undo."""
+    """One message for the upstream. It stays undecoded if it needs no change."""
     return raw.value if may_pass(raw, target) else _undone(raw.parsed, target, notices, where)
 
 
@@ -67,7 +66,7 @@ def _undone(message: Obj, target: Target, notices: Notices, where: str) -> Obj:
 
 def _with_id(fields: Obj, key: str, target: Target) -> Obj:
     id = from_client(fields[key])
-    # The protocol's own bound does not count here: it was this upstream's idea, or the client's.
+    # No length limit here: the upstream or the client chose this id.
     id = for_upstream(id, target.ids) if target.ids else id
     return fields if id == fields[key] else {**fields, key: id}
 
@@ -83,7 +82,7 @@ def _call(call: Obj, target: Target, say_echo: Callable[[], None]) -> Obj:
 
 
 def _signature(call: Obj, target: Target) -> Obj:
-    """An envelope in the place of Google's signature is opened for its issuer, or taken out."""
+    """Open an envelope in the place of Google's signature for its issuer, or remove it."""
     seal = call_seal(call.get("extra_content"))
     if seal is None:
         return call
@@ -100,7 +99,7 @@ def _signature(call: Obj, target: Target) -> Obj:
 
 
 def _reasoning(message: Obj, target: Target) -> Obj:
-    """Envelopes in `reasoning_details` opened for their issuer, or taken out."""
+    """Open envelopes in `reasoning_details` for their issuer, or remove them."""
     details = message.get("reasoning_details")
     if not is_array(details) or not any(_envelope(detail) for detail in details):
         return message
@@ -113,7 +112,7 @@ def _reasoning(message: Obj, target: Target) -> Obj:
             kept.extend(details_of(envelope.seal))
     if kept:
         return {**message, "reasoning_details": kept}
-    # The words are somebody else's too then, and an upstream that did not ask may refuse them.
+    # The text belongs to another issuer, too, and an upstream may refuse reasoning fields.
     foreign = (key for key in WORDS if key != target.reasoning_field)
     return without(message, "reasoning_details", *foreign)
 

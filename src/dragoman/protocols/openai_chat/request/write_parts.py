@@ -1,4 +1,4 @@
-"""Words, pictures, documents and sounds as parts of a Chat message's `content`."""
+"""Write text, images, documents and audio as the `content` of a Chat message."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _AUDIO_FORMATS = {
 }
 
 Content = Text | Obj
-"""A text, or a part that is written already."""
+"""A text, or a part that is already written."""
 
 
 def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
-    """One text is a string, as everybody writes it; so are several for servers without arrays."""
+    """Write `content`. One text is a string; for servers without arrays, several texts are one, too."""
     if len(content) == 1:
         only = content[0]
         if isinstance(only, Text) and (only.cache is None or writing.compatible):
@@ -38,18 +38,18 @@ def _text_part(text: Text, writing: Writing) -> Obj:
 
 
 def _is_plain(part: Obj) -> bool:
-    """Is it a text without a cache mark?"""
+    """Is this a text without a cache breakpoint?"""
     return len(part) == 2 and "text" in part
 
 
 def drop_citations(writing: Writing, message: int, at: int) -> None:
-    """Say that a text's sources are lost."""
+    """Add a notice that the citations of a text are dropped."""
     reason = "openai-chat has no citations in the messages it is sent"
     writing.notices.say("citations-dropped", f"messages[{message}].parts[{at}]", reason)
 
 
 def media_part(part: Media, writing: Writing, where: str) -> Obj:
-    """`where` names the part in neutral words."""
+    """Write an image, document or audio. `where` is its neutral path."""
     if part.raw is not None and is_own(part.raw):
         return part.raw.parsed
     match part.kind:

@@ -1,4 +1,4 @@
-"""Everything about a Chat request that is neither conversation nor tool, written."""
+"""Write the settings of a Chat request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_settings(settings: Settings, writing: Writing) -> Obj:
 
 @lru_cache(maxsize=64)
 def _only(max_tokens: int | None) -> Settings:
-    """What most requests say: how long the answer may be, and nothing else."""
+    """Settings with only an output limit, cached for comparison: most requests set nothing else."""
     return Settings(max_tokens=max_tokens)
 
 
@@ -64,7 +64,7 @@ def _further(settings: Settings, writing: Writing) -> Obj:
 
 
 def split_stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The stop sequences Chat looks for, and those at which its answer is cut on the way back."""
+    """Split stop sequences: those for the upstream, and those that Dragoman emulates (Chat allows four)."""
     wanted = tuple(filter(None, settings.stop))
     if len(wanted) > _MOST_STOPS:
         text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
@@ -76,7 +76,7 @@ def _top_k(settings: Settings, writing: Writing) -> Obj:
     if settings.top_k is None:
         return {}
     if writing.own:
-        return {"top_k": settings.top_k}  # OpenRouter and vLLM know it
+        return {"top_k": settings.top_k}  # OpenRouter and vLLM support it
     unsupported.say_dropped(settings, ("top_k",), writing.notices)
     return {}
 
@@ -91,7 +91,8 @@ def _format(wanted: Format, writing: Writing) -> Obj:
     if wanted.schema is not None:
         described["schema"] = output_schema(wanted.schema, EVERYTHING, no_loss)
     strict = wanted.strict
-    # Anthropic and Gemini always keep to the schema. Chat does only when told, and only to some.
+    # Anthropic and Gemini always enforce the schema. Chat does so only with `strict`, which not all schemas
+    # allow.
     if strict is None and not writing.own and strict_ready(described.get("schema")):
         strict = True
     if strict is not None:
@@ -111,7 +112,7 @@ def _account(settings: Settings) -> Obj:
 
 
 def _openai_only(settings: Settings, writing: Writing) -> Obj:
-    """Fields that servers which are not OpenAI's own may refuse."""
+    """Fields that other servers than OpenAI's own may refuse."""
     if writing.compatible:
         unsupported.say_dropped(settings, ("verbosity",), writing.notices)
         return {}
@@ -119,7 +120,7 @@ def _openai_only(settings: Settings, writing: Writing) -> Obj:
         "verbosity": settings.verbosity,
         "prompt_cache_key": settings.cache_key,
         "store": settings.store,
-        # Without `store`, OpenAI refuses it.
+        # OpenAI refuses `metadata` without `store`.
         "metadata": settings.metadata if settings.store or writing.own else None,
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The tools of a Chat request and the choice among them, written."""
+"""Write the tools of a Chat request, and the tool choice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
 
 
 def write_tools(request: Request, writing: Writing) -> Obj:
-    """The fields `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
+    """Write `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
     tools = [written for at, tool in kept if (written := _tool(tool, writing, at)) is not None]
@@ -40,7 +40,7 @@ def write_tools(request: Request, writing: Writing) -> Obj:
         if tool.hosted == "web_search":
             fields |= _web_search(tool, writing, at)
     if tools:
-        # Both are refused where there is nothing to choose from.
+        # OpenAI refuses both without tools.
         if choice is not None:
             fields["tool_choice"] = _choice(choice, request.tools, writing)
         if request.settings.parallel_tool_calls is not None:
@@ -49,7 +49,7 @@ def write_tools(request: Request, writing: Writing) -> Obj:
 
 
 def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[int, Tool]]:
-    """Each tool with its place. Where `allowed_tools` is unknown, the others are not even shown."""
+    """The tools to send, with their indexes. A server without `allowed_tools` gets only the allowed ones."""
     everything = list(enumerate(tools))
     if choice is None or choice.allowed is None or not writing.compatible:
         return everything
@@ -109,7 +109,7 @@ def _custom(tool: Tool, name: str) -> Obj:
 
 
 def _hosted(tool: Tool, writing: Writing, at: int) -> None:
-    """Say why a tool that another provider runs is not sent."""
+    """Add a notice for a tool that another provider runs: it is not sent."""
     if tool.hosted == "mcp":
         raise BadRequest("openai-chat cannot connect to MCP servers", _path(at))
     if tool.hosted != "web_search":
@@ -118,7 +118,7 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
 
 
 def _is_web_search(raw: Raw) -> bool:
-    """Was it switched on by an option? An entry of `tools` is not decoded."""
+    """Is this the web search of `web_search_options`? Its `raw` is decoded, unlike that of a tool entry."""
     return is_object(raw.value) and WEB_SEARCH in raw.value
 
 

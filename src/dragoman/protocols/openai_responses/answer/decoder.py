@@ -1,4 +1,4 @@
-"""OpenAI Responses' answers, streamed or whole, to events."""
+"""Decode answers of OpenAI Responses, streamed or whole, into events."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unkno
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import Halves
+from ...common.surrogate_joiner import SurrogateJoiner
 from . import wire
-from .items import NAME, Numbers, OpenItem
-from .verbatim import Watch
+from .items import NAME, BlockNumbers, OpenItem
+from .verbatim import VerbatimCheck
 
 _OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
 
-# The year 5138: a time that is none, such as infinity, is not taken over.
+# The year 5138. A later `created_at`, such as infinity, is not a valid time and is ignored.
 _LATEST = 100_000_000_000
 
 _read = StructReader(wire.StreamEvent, frozenset({"delta"}))
@@ -25,49 +25,51 @@ _read_response = StructReader(wire.Response)
 
 
 class Decoder:
-    """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
+    """Decodes one answer. `output_index` identifies an item: GitHub Copilot changes the ids in every event
+    (protocols.md 4.7, 103)."""
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._numbers = Numbers()
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._numbers = BlockNumbers()
         self._items: dict[int, OpenItem] = {}
         self._added = OpenItem(self._numbers, issuer)
         """The item that was added last."""
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._refused = False
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # a stray `[DONE]`: not this protocol's
+            self.clean = False  # `[DONE]` does not belong to this protocol
             return []
         try:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             event = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
-            self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(event, frame)
+            self._joiner = self._joiner or SurrogateJoiner()
+            self.clean = False  # a strict client would reject the frame, too
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
         kind = event.type or frame.event
         self._event(kind, event, frame, out)
-        # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
+        # A `.done` event waits for the end of its item, and an opened item waits for its first content.
+        # Otherwise the encoder could not take over between them.
         done = kind.endswith(".done") and kind != "response.output_item.done"
         self.ending = done or kind in _OPENED or self._added.silent
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
             return []
-        said = "in the middle of the answer" if self._items else "without an answer"
-        return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        when = "in the middle of the answer" if self._items else "without an answer"
+        return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -118,7 +120,7 @@ class Decoder:
                 self._unknown(kind, frame, out)
 
     def _delta(self, kind: str, event: wire.StreamEvent, out: list[Event]) -> bool:
-        """Something grew. False: nothing that means anything to us."""
+        """Read a delta event. Returns False for an unknown one."""
         piece = event.delta if isinstance(event.delta, str) else ""
         match kind:
             case "response.output_text.delta":
@@ -138,7 +140,7 @@ class Decoder:
 
     def _unknown(self, kind: str, frame: Frame, out: list[Event]) -> None:
         if not kind or not kind.isprintable():
-            self.clean = False  # an event without a name is none that a client could tell
+            self.clean = False  # no client can read an event without a type
         elif not _known(kind):
             out.append(Unknown(NAME, kind, frame.data))
 
@@ -188,12 +190,16 @@ class Decoder:
         if isinstance(stop, FailureKind):
             out.extend(self._fail(stop_reasons.failure(stop, reason)))
             return
-        told = stop is Stop.FILTER and reason != "content_filter"
-        out.append(End(stop, detail=reason if told else None))
+        detailed = stop is Stop.FILTER and reason != "content_filter"
+        out.append(End(stop, detail=reason if detailed else None))
         self._over = True
 
     def _snapshot(self, output: list[msgspec.Raw], out: list[Event]) -> None:
-        """What the final response holds and no event said. Ids and gaps differ; the order does not."""
+        """Emit content of the final response that no event contained.
+
+        Items are matched by position: ids and indexes may differ from the events (OpenRouter, protocols.md
+        4.7, 108), the order does not.
+        """
         seen = [item for _, item in sorted(self._items.items())]
         for position, raw in enumerate(output):
             if position < len(seen):
@@ -216,7 +222,7 @@ def _call_type(kind: str) -> str:
 
 
 def _known(kind: str) -> bool:
-    """Events that say nothing that is not said elsewhere: the ends of texts, parts and summaries."""
+    """Is this an event without new content, such as the end of a text, a part or a summary?"""
     return kind.startswith(
         (
             "response.content_part.",

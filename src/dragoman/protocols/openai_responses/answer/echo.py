@@ -1,7 +1,7 @@
-"""The settings of a request that its response repeats.
+"""The request settings that a response repeats.
 
-Every response object of OpenAI repeats the settings that were in force. The Open Responses specification
-requires these members, so a client that validates the object fails without them.
+Every response object of OpenAI repeats the settings that applied. The Open Responses specification requires
+these members, so a client that validates the object fails without them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...common.fields import Obj, is_object
 
 NAME = "openai-responses"
 
-# The value of each member where the request does not set it: OpenAI's defaults.
+# OpenAI's default for each member that the request does not set.
 DEFAULTS: dict[str, Any] = {
     "previous_response_id": None,
     "instructions": None,
@@ -42,14 +42,14 @@ DEFAULTS: dict[str, Any] = {
 }
 # OpenAI adds these members to a function tool that does not set them, and the specification requires them.
 _FUNCTION: Obj = {"description": None, "parameters": None, "strict": None}
-# The server picks the tier. `auto` in a request means "the server chooses".
+# `auto` asks the server to choose the tier, and the response names the chosen one.
 _CHOSEN_BY_SERVER = {"service_tier": "auto"}
 
 _decode_tools = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 
 def echoed_settings(request: Request) -> dict[str, Any]:
-    """The members of a Responses request that its response repeats, as the client sent them."""
+    """The members of a Responses request that the response repeats, as the client sent them."""
     if request.raw is None or request.raw.protocol != NAME:
         return {}
     body: Obj = request.raw.value
@@ -66,6 +66,6 @@ def echoed_settings(request: Request) -> dict[str, Any]:
 
 
 def _declared(tool: dict[str, msgspec.Raw]) -> Obj:
-    """A tool as the client declared it, with the members that a function tool must have."""
+    """A tool as the client declared it, plus the members that the specification requires of functions."""
     kind = tool.get("type")
     return {**_FUNCTION, **tool} if kind is not None and bytes(kind) == b'"function"' else {**tool}

@@ -1,8 +1,8 @@
-"""Events to OpenAI Responses: a stream whose last event repeats everything.
+"""Encode events for OpenAI Responses clients: a stream whose last event repeats the whole answer.
 
-Each block becomes one output item: a message with one content part, a reasoning item with one summary, a
-call. The items are kept as they are finished, so that `response.completed` repeats exactly what the
-`output_item.done` events said (protocols.md law 21).
+Each block becomes one output item: a message with one content part, a reasoning item with one summary, or a
+call. The encoder keeps finished items, so `response.completed` repeats exactly the items of the
+`output_item.done` events (law 21).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from ....model.events import (
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ....wire.structs import read_value
-from ...base import Minted
-from ...common.collect import Block
+from ...base import AnswerContext
+from ...common.collect import BlockBuilder
 from .. import searches
 from . import objects, wire
 from .objects import NAME
@@ -39,38 +39,38 @@ _json = msgspec.json.Encoder().encode
 _decode_place = msgspec.json.Decoder(wire.Place).decode
 
 
-class Growing(Block):
-    """The open block and the item it becomes."""
+class ItemBuilder(BlockBuilder):
+    """Collects the open block, which becomes an item."""
 
     def __init__(self, part: Part, item: dict[str, Any], added: bool) -> None:
         super().__init__(part)
         self.item = item
         self.added = added
-        """Has the client been shown its item?"""
+        """Has the client got `output_item.added` for this item?"""
         self.has_part = False
-        """Has its content part (or summary part) been opened?"""
-        self.around: tuple[bytes, bytes] | None = None
-        """What stands in its deltas before their number, and between that and their words."""
+        """Has the client got `added` for its content part or summary part?"""
+        self.delta_parts: tuple[bytes, bytes] | None = None
+        """The bytes of a delta before its sequence number, and between the number and the text."""
 
 
-def comes_whole(part: Part) -> bool:
-    """Has its item no deltas? A built-in tool's call is an object on the wire, not a text that grows."""
+def has_no_deltas(part: Part) -> bool:
+    """Is the item sent without deltas? The call of a built-in tool holds an object, which has none."""
     return isinstance(part, (Media, Opaque, Search)) or objects.builtin_of(part) is not None
 
 
 class StreamEncoder:
-    """One answer as events. Blocks come one after another, so one item is open at a time."""
+    """Writes one answer as events. The protocol record sets `serial`, so at most one item is open."""
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._sequence = 0
         self._start = Start()
         self._usage = Usage()
         self._items: list[dict[str, Any]] = []
-        self._ids = objects.ItemIds(minted.id)
-        self._open: Growing | None = None
+        self._ids = objects.ItemIds(context.id)
+        self._open: ItemBuilder | None = None
         self._shown: dict[str, Any] | None = None
-        """An item that the client was shown in the upstream's own frame, before its block began."""
+        """An item that the client got in the upstream's own `added` frame, before its block began."""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -84,7 +84,7 @@ class StreamEncoder:
                 case BlockEnd(_, complete):
                     self._finish(complete, out)
                 case _:
-                    self._rare(event, out)
+                    self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
@@ -97,15 +97,15 @@ class StreamEncoder:
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
-            self._open = self._shown = None  # also where the end of its block is still held back
+            self._open = self._shown = None  # also if the tool stage still holds back the end of its block
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case Start():
                 self._start = event
                 for kind in ("response.created", "response.in_progress"):
-                    self._say(kind, out, response=self._response("in_progress"))
+                    self._emit(kind, out, response=self._response("in_progress"))
             case Sealed(_, seal):
                 if self._open is not None:
                     self._open.seal = seal
@@ -118,28 +118,28 @@ class StreamEncoder:
             case Failed():
                 self._fail(event, out)
             case Unknown(protocol, name, data) if protocol == NAME and self._sequence:
-                self._again(name, data, out)
+                self._forward_unknown(name, data, out)
             case _:
                 pass
 
-    def _say(self, kind: str, out: list[bytes], **fields: Any) -> None:
+    def _emit(self, kind: str, out: list[bytes], **fields: Any) -> None:
         value = {"type": kind, "sequence_number": self._sequence, **fields}
         self._sequence += 1
         out.append(b"event: %s\ndata: %s\n\n" % (kind.encode(), escape_separators(_json(value))))
 
-    def _say_item(self, what: str, item: dict[str, Any], out: list[bytes]) -> None:
-        self._say(f"response.output_item.{what}", out, output_index=len(self._items), item=item)
+    def _emit_item(self, what: str, item: dict[str, Any], out: list[bytes]) -> None:
+        self._emit(f"response.output_item.{what}", out, output_index=len(self._items), item=item)
 
-    def _again(self, name: str, data: bytes, out: list[bytes]) -> None:
-        """An event of OpenAI's that means nothing to us, in our own numbering."""
+    def _forward_unknown(self, name: str, data: bytes, out: list[bytes]) -> None:
+        """Send an unknown event of the upstream with our sequence number."""
         value: dict[str, Any] = read_value(data)
         if "output_index" in value:
-            return  # it is about an item in the upstream's numbering
+            return  # its index counts the upstream's items, which may differ from ours
         value |= {"type": name, "sequence_number": self._sequence}
         self._sequence += 1
         out.append(b"event: %s\ndata: %s\n\n" % (name.encode(), escape_separators(_json(value))))
 
-    def _where(self, block: Growing) -> dict[str, Any]:
+    def _where(self, block: ItemBuilder) -> dict[str, Any]:
         where: dict[str, Any] = {"item_id": block.item["id"], "output_index": len(self._items)}
         if isinstance(block.part, Thinking):
             where["summary_index"] = 0
@@ -150,19 +150,19 @@ class StreamEncoder:
     def _begin(self, part: Part, out: list[bytes]) -> None:
         shown = self._shown_for(part, out)
         if isinstance(part, ToolCall) and part.seal is not None:
-            self._whole(objects.carrier(part, part.seal, self._ids.mint("rs", len(self._items))), out)
+            self._whole(objects.seal_carrier(part, part.seal, self._ids.mint("rs", len(self._items))), out)
         id = self._ids.take(part, len(self._items)) if shown is None else shown["id"]
         item = objects.item_object(part, id)
-        added = shown is not None or not comes_whole(part)
-        self._open = None if item is None else Growing(part, item, added)
+        added = shown is not None or not has_no_deltas(part)
+        self._open = None if item is None else ItemBuilder(part, item, added)
         self._refused = self._refused or isinstance(part, Refusal)
         if item is not None and added and shown is None:
-            self._say_item("added", item, out)
+            self._emit_item("added", item, out)
 
     def _shown_for(self, part: Part, out: list[bytes]) -> dict[str, Any] | None:
-        """The item that the client was shown, if it is the one that `part` becomes; any other is closed."""
+        """The item that the client already has, if it is the item of `part`. Any other one is closed."""
         shown = self._shown
-        if shown is None or not objects.becomes(part, shown):
+        if shown is None or not objects.matches_item(part, shown):
             self._close_shown(out)
             return None
         self._shown = None
@@ -170,41 +170,41 @@ class StreamEncoder:
         return shown
 
     def _close_shown(self, out: list[bytes]) -> None:
-        """Nothing more is known of the item that the client was shown: it is done as it was added."""
+        """End an item that the client has and that got no content: `done` repeats `added`."""
         shown, self._shown = self._shown, None
         if shown is not None:
             self._ids.taken(shown["id"])
-            self._say_item("done", shown, out)
+            self._emit_item("done", shown, out)
             self._items.append(shown)
 
-    def _with_part(self, out: list[bytes]) -> Growing | None:
-        """The open block, its content part opened by the first thing it holds."""
+    def _with_part(self, out: list[bytes]) -> ItemBuilder | None:
+        """The open block. Opens its content part before the first content."""
         block = self._open
         if block is not None and not block.has_part:
             block.has_part = True
             part = objects.content_part(block.part, "")
             kind = "reasoning_summary_part" if isinstance(block.part, Thinking) else "content_part"
             if part is not None:
-                self._say(f"response.{kind}.added", out, **self._where(block), part=part)
+                self._emit(f"response.{kind}.added", out, **self._where(block), part=part)
         return block
 
     def _grow(self, text: str, out: list[bytes]) -> None:
         block = self._with_part(out)
         if block is not None:
             block.pieces.append(text)
-            if not comes_whole(block.part):
-                head, middle = block.around or self._around(block)
+            if not has_no_deltas(block.part):
+                head, middle = block.delta_parts or self._delta_parts(block)
                 out.append(b"%b%d%b%b}\n\n" % (head, self._sequence, middle, json_string(text)))
                 self._sequence += 1
 
-    def _around(self, block: Growing) -> tuple[bytes, bytes]:
-        """What stands in a block's deltas before their number, and between that and their text."""
+    def _delta_parts(self, block: ItemBuilder) -> tuple[bytes, bytes]:
+        """The bytes of a block's deltas before the sequence number, and between the number and the text."""
         kind, fields = objects.delta_event(block.part)
         name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
         head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
-        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item's name is the upstream's
-        block.around = (head, middle)
-        return block.around
+        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item id may be the upstream's
+        block.delta_parts = (head, middle)
+        return block.delta_parts
 
     def _cite(self, citation: Citation, out: list[bytes]) -> None:
         block = self._with_part(out)
@@ -212,7 +212,7 @@ class StreamEncoder:
             number, note = len(block.citations), objects.annotation(citation)
             block.citations.append(citation)
             kind = "response.output_text.annotation.added"
-            self._say(kind, out, **self._where(block), annotation_index=number, annotation=note)
+            self._emit(kind, out, **self._where(block), annotation_index=number, annotation=note)
 
     def _finish(self, complete: bool, out: list[bytes]) -> None:
         block, self._open = self._open, None
@@ -222,72 +222,74 @@ class StreamEncoder:
         item = objects.whole_item(part, block.item["id"], complete)
         if isinstance(part, Search):
             self._search(item, out)
-        elif comes_whole(part):
+        elif has_no_deltas(part):
             self._whole(item, out, added=block.added)
         else:
-            self._grown(part, item, block, complete, out)
+            self._finish_deltas(part, item, block, complete, out)
 
-    def _grown(
-        self, part: Part, item: dict[str, Any], block: Growing, complete: bool, out: list[bytes]
+    def _finish_deltas(
+        self, part: Part, item: dict[str, Any], block: ItemBuilder, complete: bool, out: list[bytes]
     ) -> None:
-        """The end of an item that came in deltas."""
-        # Codex runs whatever is done, and half a patch or script is a patch or script: such a call never is.
+        """End an item that was sent in deltas."""
+        # Codex runs every call that is done. A cut freeform input (a patch, a script) has no syntax that
+        # shows the cut, so a cut freeform call gets no `done` events.
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
             if block.has_part or isinstance(part, ToolCall):
                 self._done(part, self._where(block), out)
-            self._say_item("done", item, out)
+            self._emit_item("done", item, out)
         self._items.append(item)
 
     def _done(self, part: Part, where: dict[str, Any], out: list[bytes]) -> None:
         match part:
             case Thinking(text):
                 content = objects.content_part(part, text)
-                self._say("response.reasoning_summary_text.done", out, **where, text=text)
-                self._say("response.reasoning_summary_part.done", out, **where, part=content)
+                self._emit("response.reasoning_summary_text.done", out, **where, text=text)
+                self._emit("response.reasoning_summary_part.done", out, **where, part=content)
             case ToolCall(arguments=text, kind="custom"):
-                self._say("response.custom_tool_call_input.done", out, **where, input=text)
+                self._emit("response.custom_tool_call_input.done", out, **where, input=text)
             case ToolCall(name=name, arguments=text):
                 kind = "response.function_call_arguments.done"
-                self._say(kind, out, **where, name=name, arguments=text)
+                self._emit(kind, out, **where, name=name, arguments=text)
             case Text(text):
                 content = objects.content_part(part, text)
-                self._say("response.output_text.done", out, **where, text=text, logprobs=[])
-                self._say("response.content_part.done", out, **where, part=content)
+                self._emit("response.output_text.done", out, **where, text=text, logprobs=[])
+                self._emit("response.content_part.done", out, **where, part=content)
             case Refusal(text):
                 content = objects.content_part(part, text)
-                self._say("response.refusal.done", out, **where, refusal=text)
-                self._say("response.content_part.done", out, **where, part=content)
+                self._emit("response.refusal.done", out, **where, refusal=text)
+                self._emit("response.content_part.done", out, **where, part=content)
             case _:
                 pass
 
     def _whole(self, item: dict[str, Any], out: list[bytes], added: bool = False) -> None:
-        """An item that arrives in one piece."""
+        """Send an item without deltas."""
         if not added:
-            self._say_item("added", item, out)
-        self._say_item("done", item, out)
+            self._emit_item("added", item, out)
+        self._emit_item("done", item, out)
         self._items.append(item)
 
     def _search(self, item: dict[str, Any], out: list[bytes]) -> None:
         """A search is shown as it runs; here all of that is over at once."""
-        self._say_item("added", searches.begun(item), out)
+        self._emit_item("added", searches.begun(item), out)
         for step in ("in_progress", "searching", "completed"):
             kind, place = f"response.web_search_call.{step}", len(self._items)
-            self._say(kind, out, output_index=place, item_id=item["id"])
-        self._say_item("done", item, out)
+            self._emit(kind, out, output_index=place, item_id=item["id"])
+        self._emit_item("done", item, out)
         self._items.append(item)
 
     def _end(self, event: End, out: list[bytes]) -> None:
         self._close_shown(out)
         response = objects.finished_response(
-            self._start, self._minted, list(self._items), event, self._usage, refused=self._refused
+            self._start, self._context, list(self._items), event, self._usage, refused=self._refused
         )
-        self._say(f"response.{response['status']}", out, response=response)
+        self._emit(f"response.{response['status']}", out, response=response)
 
     def _fail(self, event: Failed, out: list[bytes]) -> None:
-        # Flat as documented, and nested as well: only then does the SDK's helper show the message.
+        # The documented form is flat. OpenAI's SDK shows the message only in the nested form (protocols.md
+        # 1C.6).
         error = objects.error_object(event)
         flat = {"code": error["code"], "message": error["message"], "param": None}
-        self._say("error", out, **flat, error=error)
+        self._emit("error", out, **flat, error=error)
 
     def _response(self, status: str) -> dict[str, Any]:
-        return objects.response_object(self._start, self._minted, status, list(self._items))
+        return objects.response_object(self._start, self._context, status, list(self._items))

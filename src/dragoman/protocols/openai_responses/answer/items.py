@@ -1,8 +1,8 @@
-"""One output item of a Responses answer while it arrives.
+"""Decode one output item of a Responses answer while it arrives.
 
-The same words come up to four times: as deltas, in the `.done` event, in `output_item.done` and in the
-final response. What was given out is remembered, so that whichever form a server leaves out, the words
-come out once: LM Studio sends no deltas, others only the final response.
+The same text comes up to four times: in deltas, in the `.done` event, in `output_item.done` and in the final
+response. Servers leave out some of them: LM Studio sends no deltas (protocols.md 4.3, 34), others send only
+the final response. An item remembers the emitted text, so each text is emitted once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
 _read_item = StructReader(wire.Item)
 
 
-class Numbers:
-    """Hands out block numbers."""
+class BlockNumbers:
+    """Assigns the block numbers of one answer."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -34,8 +34,8 @@ class Numbers:
         return self.used - 1
 
 
-class OpenBlock:
-    """One block made from an item: a content part, the reasoning, the call."""
+class ItemBlock:
+    """A block of an item: a content part, the reasoning, or the call."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -43,24 +43,24 @@ class OpenBlock:
         self.closed = False
 
     def remainder(self, whole: str) -> str:
-        """What of `whole` was not said yet; nothing where it contradicts what was."""
-        said = "".join(self.pieces)
-        return whole[len(said) :] if whole.startswith(said) else ""
+        """The rest of `whole` that is not emitted yet. Empty if `whole` contradicts the emitted text."""
+        emitted = "".join(self.pieces)
+        return whole[len(emitted) :] if whole.startswith(emitted) else ""
 
 
 class OpenItem:
-    """An item by its output index."""
+    """An output item while it arrives."""
 
-    def __init__(self, numbers: Numbers, issuer: str) -> None:
+    def __init__(self, numbers: BlockNumbers, issuer: str) -> None:
         self._numbers = numbers
         self._issuer = issuer
         self.item = wire.Item()
         self.raw = b""
         self.done = False
-        self._blocks: dict[tuple[str, int], OpenBlock] = {}
+        self._blocks: dict[tuple[str, int], ItemBlock] = {}
         self._waiting: list[str] = []
         self._part: tuple[str, int] | None = None
-        """The part of the reasoning that grew last."""
+        """The part of the reasoning with the latest delta."""
 
     @property
     def is_call(self) -> bool:
@@ -68,15 +68,15 @@ class OpenItem:
 
     @property
     def silent(self) -> bool:
-        """Is it a message of which only the beginning came, and none of its words?"""
+        """Is this a message without any content so far?"""
         return self.item.type == "message" and not self._blocks and not self.done
 
     def update(self, raw: bytes, out: list[Event]) -> None:
-        """The item as `added` or `done` shows it."""
+        """Update the item from an `added` or `done` event."""
         self.raw = raw
         item, known = _read_item(raw), self.item.type
         if item.type not in _UNDERSTOOD and known in _UNDERSTOOD:
-            item.type = known  # what was begun as one thing does not end as something nobody knows
+            item.type = known  # an item that began with a known type keeps it
         item.type = item.type or known
         self.item = item
         if self._waiting and self._whole_arguments():
@@ -88,7 +88,7 @@ class OpenItem:
             self._waiting.clear()
 
     def begin(self, raw: bytes, out: list[Event]) -> None:
-        """The item was added."""
+        """Begin the item with its `added` event."""
         self.update(raw, out)
         if self.item.type == "reasoning":
             self._block("thinking", 0, Thinking(extras=self._own_id()), out)
@@ -102,9 +102,9 @@ class OpenItem:
             self._grow(self._block("refusal", index, Refusal(), out), piece, out)
 
     def thinking(self, kind: str, part: int, piece: str, out: list[Event]) -> None:
-        """Summaries come in parts; they become one thought, set apart by blank lines.
+        """Add reasoning text. The parts of a summary become one thinking block, separated by blank lines.
 
-        `kind`: a server may send a summary and the reasoning itself; the one that comes first is given.
+        `kind`: a server may send a summary and the full reasoning. Only the kind that comes first is emitted.
         """
         block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
         first, last = self._part or (kind, part)
@@ -116,13 +116,13 @@ class OpenItem:
     def arguments(self, piece: str, out: list[Event]) -> None:
         block = self._blocks.get(("call", 0))
         if block is None:
-            self._waiting.append(piece)  # the name comes with the item, which has not been seen yet
+            self._waiting.append(piece)  # the name is in the item, which has not arrived yet
         else:
             self._grow(block, piece, out)
 
-    def all_arguments(self, said: Any, out: list[Event]) -> None:
-        """The arguments as a `.done` event or the item has them, whichever is first."""
-        whole = _as_text(said)
+    def all_arguments(self, given: Any, out: list[Event]) -> None:
+        """Emit the rest of the whole arguments, from a `.done` event or from the item."""
+        whole = _as_text(given)
         block = self._blocks.get(("call", 0))
         if block is None:
             if not self._waiting and whole:
@@ -136,7 +136,7 @@ class OpenItem:
             out.append(CitationAdded(block.number, read_citation(annotation)))  # pyright: ignore[reportUnknownArgumentType]
 
     def finish(self, out: list[Event]) -> None:
-        """Everything the item holds has been said, or is said now."""
+        """Emit the content that is not emitted yet, and close the item."""
         if self.done:
             return
         self.done = True
@@ -155,10 +155,10 @@ class OpenItem:
 
     def close(self, out: list[Event]) -> None:
         if self._waiting and ("call", 0) not in self._blocks:
-            block = self._open("call", 0, self._call(), out)  # a ghost: its name never came
+            block = self._open("call", 0, self._call(), out)  # a ghost: it has no name
             self._grow(block, "".join(self._waiting), out)
             self._waiting.clear()
-        # Only a call is worth nothing unless it is whole: of text that was cut off, what came stays.
+        # An incomplete call is useless, but incomplete text is still useful.
         complete = not self.is_call or self.item.status != "incomplete"
         for block in self._blocks.values():
             if not block.closed:
@@ -207,19 +207,19 @@ class OpenItem:
         return _as_text(self.item.arguments if self.item.type == "function_call" else self.item.input)
 
     def _own_id(self, index: int = 0) -> dict[str, Any] | None:
-        """The item's name, for clients of the same protocol that may have seen it already."""
+        """The item's id, for a Responses client that may have it from a verbatim frame."""
         return {"item_id": self.item.id} if self.item.id and index == 0 else None
 
-    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
+    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
         return self._blocks.get((kind, index)) or self._open(kind, index, part, out)
 
-    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
-        block = OpenBlock(self._numbers.next())
+    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
+        block = ItemBlock(self._numbers.next())
         self._blocks[kind, index] = block
         out.append(BlockStart(block.number, part))
         return block
 
-    def _grow(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
+    def _grow(self, block: ItemBlock, piece: str, out: list[Event]) -> None:
         if piece and not block.closed:
             block.pieces.append(piece)
             call = self._blocks.get(("call", 0)) is block
@@ -227,7 +227,7 @@ class OpenItem:
 
 
 def _as_text(arguments: Any) -> str:
-    """Some servers send the arguments as an object."""
+    """Arguments as text. Some servers send an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()

@@ -1,4 +1,4 @@
-"""What a Responses answer is made of: items, content parts, the response itself, errors."""
+"""Build the objects of a Responses answer: items, content parts, the response, errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import escape_separators
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 from .. import builtins, searches
@@ -31,7 +31,7 @@ ERROR_CODES: dict[FailureKind, str] = {
 }
 
 IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
-"""The members that an item keeps from its beginning to its end."""
+"""The members that must not change between `added` and `done`: OpenAI's SDK checks them."""
 
 _json = msgspec.json.Encoder().encode
 
@@ -67,20 +67,20 @@ def delta_event(part: Part) -> tuple[str, dict[str, Any]]:
 
 
 def is_empty(part: Part) -> bool:
-    """No words and nothing else to keep: not worth an item."""
+    """Is this part without content? It gets no item (law 19)."""
     if isinstance(part, Thinking):
         return not part.text and part.seal is None
     return isinstance(part, (Text, Refusal)) and not part.text
 
 
 def builtin_of(part: Part) -> str | None:
-    """The built-in tool of the client's that a call is for (`local_shell`, `shell`, `apply_patch`)."""
+    """The built-in tool that a call belongs to (`local_shell`, `shell`, `apply_patch`, `tool_search`)."""
     extras = part.extras if isinstance(part, ToolCall) else None
     return extras.get("builtin") if extras else None
 
 
-def own_id(part: Part) -> str | None:
-    """The item id its upstream gave, where that was of this protocol too."""
+def upstream_id(part: Part) -> str | None:
+    """The item id of the upstream, if the upstream speaks Responses too."""
     if isinstance(part, Opaque):
         id = part.raw.value.get("id") if part.raw.protocol == NAME else None
         return id if isinstance(id, str) else None
@@ -92,21 +92,21 @@ def own_id(part: Part) -> str | None:
 
 
 class ItemIds:
-    """The ids of an answer's items: no two are the same, whatever the upstream says."""
+    """Assigns unique ids to the items of an answer, even if the upstream repeats ids."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
         self._taken: set[str] = set()
 
     def take(self, part: Part, number: int) -> str:
-        """The id of item `number`: its upstream's, unless there is none or an earlier item has it."""
-        own = own_id(part)
+        """The id of item `number`: the upstream's id, or a generated one if it is missing or already used."""
+        own = upstream_id(part)
         id = own if own and own not in self._taken else self.mint(prefix(part), number)
         self._taken.add(id)
         return id
 
     def taken(self, id: str) -> None:
-        """The client knows an item by this id."""
+        """Note that the client already has an item with this id."""
         self._taken.add(id)
 
     def mint(self, prefix: str, number: int) -> str:
@@ -127,7 +127,7 @@ def content_part(part: Part, text: str) -> dict[str, Any] | None:
 
 
 def item_object(part: Part, id: str) -> dict[str, Any] | None:
-    """The item as it is added. None for what an answer has no place for."""
+    """The item for `output_item.added`. None for a part that Responses answers cannot contain."""
     match part:
         case Text() | Refusal():
             return {
@@ -156,9 +156,9 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
             return None
 
 
-def becomes(part: Part, item: dict[str, Any]) -> bool:
-    """Is `part` what the client was shown as `item`?"""
-    own = item_object(part, own_id(part) or item["id"])
+def matches_item(part: Part, item: dict[str, Any]) -> bool:
+    """Is `item`, which the client already has, the item of `part`?"""
+    own = item_object(part, upstream_id(part) or item["id"])
     return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
 
 
@@ -174,7 +174,7 @@ def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str,
 
 
 def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
-    """The item as it is done."""
+    """The item for `output_item.done`."""
     item = item_object(part, id) or {}
     match part:
         case Text() | Refusal():
@@ -193,8 +193,8 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
     return item
 
 
-def carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
-    """A reasoning item without words, to hold what a call must bring back to its issuer."""
+def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
+    """An empty reasoning item that carries a call's seal: `function_call` has no slot for one."""
     sealed = sealed_reasoning.to_slot(seal, NAME, call.id)
     return {"id": id, "type": "reasoning", "summary": [], "encrypted_content": sealed}
 
@@ -212,7 +212,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
 
 
 def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
-    """How it ended. A refusal in words is a complete answer; one without is a filtered one."""
+    """The status of the response. A refusal with text is a complete answer, one without is filtered."""
     match stop:
         case Stop.MAX_TOKENS | Stop.CONTEXT_FULL:
             return {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
@@ -223,33 +223,39 @@ def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
 
 
 def response_object(
-    start: Start, minted: Minted, status: str, output: list[dict[str, Any]]
+    start: Start, context: AnswerContext, status: str, output: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "id": start.id or f"resp_{minted.id}",
+        "id": start.id or f"resp_{context.id}",
         "object": "response",
-        "created_at": minted.created if start.created is None else start.created,
+        "created_at": context.created if start.created is None else start.created,
         "completed_at": None,
         "status": status,
         "error": None,
         "incomplete_details": None,
-        "model": start.model or minted.model,
+        "model": start.model or context.model,
         "output": output,
         "usage": None,
         **DEFAULTS,
-        **minted.echo,
+        **context.echo,
     }
 
 
 def finished_response(
-    start: Start, minted: Minted, output: list[dict[str, Any]], end: End, usage: Usage, *, refused: bool
+    start: Start,
+    context: AnswerContext,
+    output: list[dict[str, Any]],
+    end: End,
+    usage: Usage,
+    *,
+    refused: bool,
 ) -> dict[str, Any]:
-    """The response when the answer is over."""
-    response = response_object(start, minted, "completed", output)
+    """The response object at the end of the answer."""
+    response = response_object(start, context, "completed", output)
     response |= outcome(end.stop, refused=refused)
     response["usage"] = usage_object(usage) if usage.known else None
     if response["status"] == "completed":
-        response["completed_at"] = response["created_at"] + int(minted.elapsed() if minted.elapsed else 0)
+        response["completed_at"] = response["created_at"] + int(context.elapsed() if context.elapsed else 0)
     return response
 
 
@@ -280,16 +286,16 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error_object(failure)}))
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
-    """The whole response."""
+def render(answer: Answer, context: AnswerContext) -> bytes:
+    """Write the whole response."""
     assert answer.end is not None
     items: list[dict[str, Any]] = []
-    ids = ItemIds(minted.id)
+    ids = ItemIds(context.id)
     for part in answer.parts:
         if isinstance(part, ToolCall) and part.seal is not None:
-            items.append(carrier(part, part.seal, ids.mint("rs", len(items))))
+            items.append(seal_carrier(part, part.seal, ids.mint("rs", len(items))))
         if item_object(part, "") is not None and not is_empty(part):
             items.append(whole_item(part, ids.take(part, len(items))))
     refused = bool(answer.refusal())
-    body = finished_response(answer.start, minted, items, answer.end, answer.usage, refused=refused)
+    body = finished_response(answer.start, context, items, answer.end, answer.usage, refused=refused)
     return escape_separators(_json(body))

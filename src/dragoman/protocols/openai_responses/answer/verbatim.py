@@ -1,7 +1,7 @@
-"""May a Responses upstream's event go to a Responses client as it is?
+"""Check whether a Responses upstream's events may pass unchanged to a Responses client.
 
-Yes, while it keeps what the SDK's helper insists on (protocols.md 1C.6): `response.created` first,
-sequence numbers without gaps, one response id, dense output indexes, items that keep their identity from
+They may while they keep the rules of OpenAI's SDK (protocols.md 1C.6, law 20): `response.created` first,
+sequence numbers without gaps, one response id, dense output indexes, and items that keep their identity from
 `added` to `done` to the final response.
 """
 
@@ -12,9 +12,9 @@ import msgspec
 from ....wire.frames import Frame
 from ...common.call_ids import WORDS
 from . import wire
-from .verbatim_items import CALLS, WatchedItem, of_item, starts_empty
+from .verbatim_items import CALLS, ItemCheck, belongs_to_item, starts_empty
 
-# The events that carry the response, and what it may say of itself there.
+# The events that contain the response, and the statuses that it may have there.
 _LIFECYCLE: dict[str, tuple[str, ...]] = {
     "response.created": ("in_progress", "queued"),
     "response.queued": ("queued",),
@@ -29,21 +29,21 @@ _decode_item = msgspec.json.Decoder(wire.Item).decode
 _decode_response = msgspec.json.Decoder(wire.Response).decode
 
 
-class Watch:
-    """Follows one answer."""
+class VerbatimCheck:
+    """Checks the events of one answer."""
 
     def __init__(self) -> None:
         self._sequence = 0
         self._id: str | None = None
         self._seen: set[str] = set()
-        self._items: list[WatchedItem] = []
+        self._items: list[ItemCheck] = []
         self._calls: set[str] = set()
 
     def passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
         try:
             return self._passes(event, frame)
         except ValueError:
-            return False  # a strict client would refuse it as well
+            return False  # a strict client would reject the event, too
 
     def _passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
         if event.object == "response":
@@ -58,7 +58,7 @@ class Watch:
         if event.type == "response.output_item.added":
             return event.output_index == len(self._items) and self._add(bytes(event.item))
         if event.output_index is None:
-            return not of_item(event.type)
+            return not belongs_to_item(event.type)
         if not 0 <= event.output_index < len(self._items):
             return False
         item = self._items[event.output_index]
@@ -81,7 +81,7 @@ class Watch:
         return event.type == "response.failed" or not (response.output or self._items)
 
     def _repeats(self, output: list[bytes]) -> bool:
-        """Is the final output the list of the items that are done?"""
+        """Does the final output repeat all finished items (law 21)?"""
         if len(output) != len(self._items):
             return False
         pairs = zip(self._items, output, strict=True)
@@ -92,8 +92,8 @@ class Watch:
         if not (item.id and item.type) or any(item.id == other.identity[0] for other in self._items):
             return False
         if self._items and not self._items[-1].done:
-            return False  # the encoder, which may have to take over, has one item open at a time
-        self._items.append(WatchedItem(item))
+            return False  # the encoder could not take over: it has one open item at a time
+        self._items.append(ItemCheck(item))
         return starts_empty(item) and self._legal_call(item)
 
     def _legal_call(self, item: wire.Item) -> bool:

@@ -1,4 +1,4 @@
-"""One item of a Responses stream that is to pass as it is: does its end repeat what was streamed into it?"""
+"""Check one item of a Responses stream for the pass-through: its end must repeat the streamed content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import wire
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
-# Families of events: what they stream, and the field of the whole in their `.done`.
+# Families of events: the kind of content, and the member of `.done` with the whole content.
 _ARGUMENTS = {
     "response.function_call_arguments": ("function_call", "arguments"),
     "response.custom_tool_call_input": ("custom_tool_call", "input"),
@@ -26,7 +26,7 @@ _PARTS = {
 }
 
 
-# The items that what is streamed may belong to.
+# The item types in which each family of events may occur.
 _HOLDERS = {
     "response.output_text": ("message",),
     "response.refusal": ("message",),
@@ -38,13 +38,13 @@ _HOLDERS = {
 _FAMILIES = _ARGUMENTS.keys() | _TEXTS.keys() | _PARTS.keys() | {"response.output_item"}
 
 
-def of_item(kind: str) -> bool:
+def belongs_to_item(kind: str) -> bool:
     """Does an event of this type belong to an item?"""
     return kind.rpartition(".")[0] in _FAMILIES
 
 
-class WatchedPart:
-    """A content part, a summary, or the arguments of a call."""
+class PartCheck:
+    """Checks a content part, a summary, or the arguments of a call."""
 
     def __init__(self, kind: str = "") -> None:
         self.kind = kind
@@ -63,17 +63,17 @@ class WatchedPart:
         return not again and whole == "".join(self.pieces)
 
 
-class WatchedItem:
-    """From `added` to `done`."""
+class ItemCheck:
+    """Checks one item from `added` to `done`."""
 
     def __init__(self, item: wire.Item) -> None:
         self.identity = identity(item)
         self.kind = item.type
         self.done = False
         self.raw = b""
-        """The item when it was done."""
-        self._call = WatchedPart()
-        self._parts: dict[tuple[str, int], WatchedPart] = {}
+        """The item in its `done` event."""
+        self._call = PartCheck()
+        self._parts: dict[tuple[str, int], PartCheck] = {}
 
     def passes(self, event: wire.StreamEvent) -> bool:
         family, _, step = event.type.rpartition(".")
@@ -98,10 +98,10 @@ class WatchedItem:
             whole = item.arguments if self.kind == "function_call" else item.input
             return item.status == "completed" and isinstance(whole, str) and self._call.whole == whole
         if {"message": item.content, "reasoning": item.summary}.get(self.kind, ()) is None:
-            return False  # clients read it without asking whether it is there
-        said = [("content_index", n, c) for n, c in enumerate(item.content or ())]
-        said += [("summary_index", n, c) for n, c in enumerate(item.summary or ())]
-        parts = {(index, number): (c.type, c.refusal or c.text) for index, number, c in said}
+            return False  # clients access this member without a check
+        final = [("content_index", n, c) for n, c in enumerate(item.content or ())]
+        final += [("summary_index", n, c) for n, c in enumerate(item.summary or ())]
+        parts = {(index, number): (c.type, c.refusal or c.text) for index, number, c in final}
         return parts == {key: (part.kind, part.whole) for key, part in self._parts.items()}
 
     def _arguments(self, kind: str, field: str, event: wire.StreamEvent, step: str) -> bool:
@@ -110,7 +110,7 @@ class WatchedItem:
         if step == "delta":
             return self._call.grow(event.delta)
         whole = event.arguments if field == "arguments" else event.input
-        return bool(whole) and self._call.end(whole)  # no arguments at all become `{}`
+        return bool(whole) and self._call.end(whole)  # empty arguments must become `{}` (law 15)
 
     def _part(self, index: str, event: wire.StreamEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index
@@ -119,30 +119,30 @@ class WatchedItem:
             return False
         before = [p for (name, _), p in self._parts.items() if name == index]
         if step == "added":
-            self._parts[index, number] = WatchedPart(str(part.get("type")))
-            # As with items: what is there from the start would be counted twice.
+            self._parts[index, number] = PartCheck(str(part.get("type")))
+            # As with items, a client would count content in `added` twice.
             empty = part.get("text") in (None, "") and part.get("refusal") in (None, "")
             return empty and number == len(before) and all(p.closed for p in before)
-        watched = self._parts.get((index, number))
-        if watched is None or watched.closed:
+        check = self._parts.get((index, number))
+        if check is None or check.closed:
             return False
-        watched.closed = True
-        text = part.get("refusal" if watched.kind == "refusal" else "text")
-        return bool(text) and part.get("type") == watched.kind and watched.whole == text
+        check.closed = True
+        text = part.get("refusal" if check.kind == "refusal" else "text")
+        return bool(text) and part.get("type") == check.kind and check.whole == text
 
     def _text(self, index: str, kind: str, field: str, event: wire.StreamEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index
         if number is None or event.item_id is None:
             return False
-        if kind == "reasoning_text":  # OpenAI's open models stream it without a part around it
-            self._parts.setdefault((index, number), WatchedPart(kind)).closed = True
-        watched = self._parts.get((index, number))
-        if watched is None or watched.kind != kind:
+        if kind == "reasoning_text":  # servers of OpenAI's open models send no `content_part` events for it
+            self._parts.setdefault((index, number), PartCheck(kind)).closed = True
+        check = self._parts.get((index, number))
+        if check is None or check.kind != kind:
             return False
         if step == "delta":
-            return watched.grow(event.delta)
+            return check.grow(event.delta)
         if step == "done":
-            return watched.end(event.refusal if field == "refusal" else event.text)
+            return check.end(event.refusal if field == "refusal" else event.text)
         return True
 
 
@@ -151,7 +151,7 @@ def identity(item: wire.Item) -> tuple[str | None, ...]:
 
 
 def starts_empty(item: wire.Item) -> bool:
-    """Clients take what is streamed into an item, and count it twice if it is there from the start."""
+    """Is an added item empty? Clients append the deltas, so they would count initial content twice."""
     match item.type:
         case "message":
             return item.content == [] and item.role == "assistant"

@@ -1,4 +1,4 @@
-"""The parts of Responses' answers that mean something: stream events, items, a whole response."""
+"""The members of Responses answers that the decoder reads: stream events, items, a whole response."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Response(msgspec.Struct, gc=False):
 
 
 class Place(msgspec.Struct, gc=False):
-    """Any event, for where it puts a client that reads it."""
+    """The members of an event that give its position in the stream."""
 
     type: str = ""
     sequence_number: int | None = None
@@ -65,7 +65,7 @@ class Place(msgspec.Struct, gc=False):
 
 
 class StreamEvent(msgspec.Struct, gc=False):
-    """`object` is set when this is no event but a whole response."""
+    """An event of a stream. `object` is set if it is a whole response instead."""
 
     type: str = ""
     object: str | None = None

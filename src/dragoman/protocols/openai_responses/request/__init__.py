@@ -1,1 +1,1 @@
-"""Responses requests: `read` a client's, `write` one for an upstream."""
+"""Responses requests: `read` reads a client's request, `write` writes one for an upstream."""

@@ -1,4 +1,4 @@
-"""A Responses client's request, read into the neutral one."""
+"""Read the request of a Responses client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ...common.fields import (
     strings,
     word,
 )
-from ...common.typed_json import Listed, body_members, opens_array, opens_string, reads_body, value, values
+from ...common.typed_json import LazyArray, body_members, opens_array, opens_string, reads_body, value, values
 from ..answer.items import NAME
 from .read_items import Conversation, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
@@ -33,7 +33,7 @@ _UNDECODED = frozenset({"input", "tools"})
 _NO_ITEMS = msgspec.Raw(b"[]")
 _LOGPROBS = "message.output_text.logprobs"
 
-# What the neutral request says in full; everything else goes into `extras`.
+# Fields that the neutral request covers completely. All others go into `extras`.
 NEUTRAL = frozenset(
     {
         *(
@@ -56,13 +56,13 @@ NEUTRAL = frozenset(
         *("top_logprobs", "prompt_cache_key", "service_tier", "safety_identifier", "metadata"),
     }
 )
-# Of these, only the members named here.
+# Of these objects, the neutral request covers only the named members.
 _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """The body of `POST /v1/responses`."""
+    """Read the body of `POST /v1/responses`."""
     fields = values(body_members(body), _UNDECODED)
     previous = _previous(fields)
     given = _input_items(fields)
@@ -88,7 +88,7 @@ def read_request(body: Body, path: str = "") -> Request:
 
 
 def _previous(body: Obj) -> str | None:
-    """The response or the conversation (`{id}` or a bare id) that this request goes on from."""
+    """The response or conversation (`{id}` or an id) that this request continues."""
     previous = string(body, "previous_response_id", "")
     conversation = body.get("conversation")
     if conversation is None:
@@ -106,7 +106,7 @@ def _instructions(body: Obj) -> tuple[Message, ...]:
 
 
 def _words(body: Obj) -> tuple[Message, ...]:
-    """An `input` that is a string."""
+    """Read an `input` that is a string."""
     given = body.get("input")
     if given is None or not opens_string(given):
         return ()
@@ -114,21 +114,21 @@ def _words(body: Obj) -> tuple[Message, ...]:
     return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, text)),)
 
 
-def _input_items(body: Obj) -> Listed:
+def _input_items(body: Obj) -> LazyArray:
     given = body.get("input")
     if given is None:
         if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
             reject("is required", "", "input")
-        return Listed(_NO_ITEMS, "input")
+        return LazyArray(_NO_ITEMS, "input")
     if opens_string(given):
-        return Listed(_NO_ITEMS, "input")
+        return LazyArray(_NO_ITEMS, "input")
     if not opens_array(given):
         reject(f"expected a string or an array, got {word(value(given, 'input'))}", "input")
-    return Listed(given, "input")
+    return LazyArray(given, "input")
 
 
 def read_settings(body: Obj) -> Settings:
-    """All but the choice among the tools."""
+    """Read all settings except the tool choice."""
     text = mapping(body, "text", "") or {}
     return Settings(
         max_tokens=integer(body, "max_output_tokens", ""),
@@ -191,7 +191,7 @@ def _format(value: Obj | None) -> Format | None:
 
 
 def _extras(body: Obj) -> Obj | None:
-    """Fields without neutral meaning, and the rest of those that are understood only in part."""
+    """Fields without neutral meaning, and the rest of fields that are covered in part."""
     extras = {key: value for key, value in body.items() if key not in NEUTRAL}
     if not body.get("safety_identifier"):
         extras.pop("user", None)

@@ -30,11 +30,11 @@ from ...common.sealed_reasoning import Envelope, from_slot
 from ...common.searches import with_calls
 from ...common.turns import Pairing
 from ...common.typed_json import (
-    Listed,
+    LazyArray,
     Members,
     Reader,
     as_json,
-    marked,
+    mark_wrapped,
     member,
     members_of,
     refused,
@@ -89,7 +89,7 @@ def read_item(raw: msgspec.Raw, where: str) -> Message:
     return _READERS[item.__class__](item, Raw(NAME, raw), where)
 
 
-def decode_items(listed: Listed) -> list[AnyItem]:
+def decode_items(listed: LazyArray) -> list[AnyItem]:
     """The items of `input` as structs."""
     return list(listed.decoded(_decode_all, _decoded))
 
@@ -146,7 +146,7 @@ class Conversation:
         self._carried: dict[str, Seal] = {}
         """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
 
-    def read(self, items: Sequence[AnyItem], listed: Listed) -> tuple[list[Message], bool]:
+    def read(self, items: Sequence[AnyItem], listed: LazyArray) -> tuple[list[Message], bool]:
         """The messages of `items`, which stand in `listed`; and whether anything in them is wrapped."""
         messages: list[Message] = []
         wrapped = False
@@ -257,7 +257,7 @@ def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: Raw, where: P
     words = _words(item.summary) if item.summary else ""
     if not words and (content := said(item.content)) is not None:
         words = _words(_summaries(content, where))
-    return Message("assistant", (Thinking(words, seal),), None, marked(raw) if wrapped else raw)
+    return Message("assistant", (Thinking(words, seal),), None, mark_wrapped(raw) if wrapped else raw)
 
 
 def _words(summaries: Sequence[Summary]) -> str:
@@ -289,7 +289,7 @@ def _called(item: CallItem, raw: Raw, arguments: str | None, *, custom: bool) ->
         namespace=item.namespace,
         extras={"id": item.id} if item.id else None,
     )
-    return Message("assistant", (call,), None, raw if id == item.call_id else marked(raw))
+    return Message("assistant", (call,), None, raw if id == item.call_id else mark_wrapped(raw))
 
 
 def _function_output(item: FunctionOutput, raw: Raw, where: Place) -> Message:
@@ -310,7 +310,7 @@ def _answered(item: OutputItem, raw: Raw, where: Place, *, custom: bool) -> Mess
         parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
     kind = "custom" if custom else "function"
     result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
-    return Message("user", (result,), None, raw if id == item.call_id else marked(raw))
+    return Message("user", (result,), None, raw if id == item.call_id else mark_wrapped(raw))
 
 
 def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
@@ -319,7 +319,7 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
     if item.kind == compaction.ITEM:
         return _compacted(item, raw, path)
     if item.kind == searches.ITEM and searches.is_own(given := value(raw.value, path)):
-        return Message("assistant", (searches.search_of(given),), None, marked(raw))
+        return Message("assistant", (searches.search_of(given),), None, mark_wrapped(raw))
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
         part = builtins.read_call(value(raw.value, path), path)
@@ -328,7 +328,7 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
     if part is None:
         return _opaque(item, raw)
     role: Role = "assistant" if isinstance(part, ToolCall) else "user"
-    return Message(role, (part,), None, marked(raw) if _has_escaped_id(item) else raw)
+    return Message(role, (part,), None, mark_wrapped(raw) if _has_escaped_id(item) else raw)
 
 
 def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
@@ -337,7 +337,7 @@ def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
     summary = None if data is None else compaction.summary_of(value(data, path))
     if summary is None:
         return _opaque(item, raw)
-    return Message("user", (Text(summary),), None, marked(raw))
+    return Message("user", (Text(summary),), None, mark_wrapped(raw))
 
 
 def is_trigger(item: OtherItem) -> bool:
@@ -346,7 +346,7 @@ def is_trigger(item: OtherItem) -> bool:
 
 
 def _opaque(item: OtherItem, raw: Raw) -> Message:
-    kept = marked(raw) if _has_escaped_id(item) else raw
+    kept = mark_wrapped(raw) if _has_escaped_id(item) else raw
     role: Role = "user" if item.kind.endswith(_FROM_CLIENT) else "assistant"
     return Message(role, (Opaque(kept, item.kind),), None, kept)
 

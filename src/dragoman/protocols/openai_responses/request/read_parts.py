@@ -1,4 +1,4 @@
-"""The parts of a Responses message's content or of a tool's output, read."""
+"""Read the content parts of a Responses message, or of a tool's output."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 def output_part(raw: msgspec.Raw, where: str) -> Text | Media:
-    """One part of a tool's output."""
+    """Read one part of a tool's output."""
     part = read_part(raw, where)
     if isinstance(part, (Text, Media)):
         return part
-    # A part we do not know, in a place that has no `Opaque`: its JSON is better than nothing.
+    # A tool result cannot contain an `Opaque`, so an unknown part becomes JSON text.
     return Text(_encode(value(raw, where)).decode())
 
 
 def read_part(raw: msgspec.Raw, where: str) -> Part:
-    """One part. A type that is not known stays opaque."""
+    """Read one part. An unknown type stays opaque."""
     try:
         part = _decode(raw)
     except msgspec.ValidationError as error:
@@ -55,7 +55,7 @@ def _text(part: AnyText, raw: msgspec.Raw, where: str) -> Text:
 
 
 def read_text(part: AnyText, where: str) -> Text:
-    """Words that may have citations."""
+    """Read text, perhaps with citations."""
     notes = enumerate(part.annotations or ())
     citations = tuple([_citation(note, f"{where}.annotations[{at}]") for at, note in notes])
     return Text(part.text, part.prompt_cache_breakpoint, citations)
@@ -104,7 +104,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
         content, url = None, content
     media_type, data = _inline(content)
     if content and data is None:
-        # Bare base64 without a data URL around it: PDF, if its name tells nothing else.
+        # Base64 without a data URL: the API treats it as PDF, unless the file name shows another type.
         media_type, data = inline_media.guessed_type(part.filename or "") or "application/pdf", content
     return Media(
         kind="document",

@@ -1,4 +1,4 @@
-"""The tools of a Responses request: its own, those that ride in input items, and the choice."""
+"""Read the tools of a Responses request, also those in input items, and the tool choice."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..answer.items import NAME
 from ..builtins import read_builtin
 from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
 
-# Neutral words for what the provider runs; every other type is its own word.
+# Neutral names of hosted tools. For all others, the type is the name.
 _HOSTED_WORDS = {"code_interpreter": "code_execution"}
-# By which member a tool choice names its tool; the provider's own tools are named by their type.
+# The member of a tool choice that holds the tool's name. Hosted tools are chosen by their type.
 _NAMED_BY = {"function": "name", "custom": "name", "mcp": "server_label"}
 _MODES = {mode.mode: mode for mode in map(ToolChoice, ("none", "auto", "required"))}
-# Items that bring tools along: Codex' code mode has no top-level `tools` at all, and a tool search
-# answers with the definitions it found.
+# Items with tools: the code mode of Codex has no top-level `tools`, and the output of a tool search holds the
+# definitions that it found.
 _TOOL_ITEMS = ("additional_tools", "tool_search_output")
 _NO_GRAMMAR = Grammar()
 
@@ -41,9 +41,9 @@ _Declared = dict[_Identity, Tool]
 
 
 def read_tools(body: Obj, other_items: Iterable[tuple[str, OtherItem]]) -> tuple[Tool, ...]:
-    """Every tool the model may call, wherever it was declared; a later definition wins.
+    """Read all tools that the model may call. Of two with one name, the later definition counts.
 
-    `other_items` may bring tools. Each comes with its path.
+    `other_items`: items that may hold tools, each with its path.
     """
     listed = [] if body.get("tools") is None else _listed(body["tools"], "tools")
     declared: _Declared = {_identity(tool): tool for tool in listed}
@@ -60,7 +60,7 @@ def _listed(raw: msgspec.Raw, where: str) -> list[Tool]:
 
 
 def _add_from_item(declared: _Declared, tool: Tool, kind: str) -> None:
-    # A tool found by search was often declared before, as deferred: that declaration stays.
+    # A tool that a search found may be declared as deferred already: then the declaration stays.
     if kind == "tool_search_output" and _identity(tool) in declared:
         return
     extras = {**(tool.extras or {}), "item": kind}
@@ -72,11 +72,11 @@ def _identity(tool: Tool) -> _Identity:
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
-    """One entry of `tools`: a tool, or all the tools of a namespace."""
+    """Read one entry of `tools`: a tool, or all tools of a namespace."""
     definition = _definition(raw, where)
     if type(definition) is not Namespace:
         return [_tool(definition, raw, where)]
-    # The namespace's own fields, to build it again from its flattened tools.
+    # The members of the namespace itself, to write it again from its tools.
     own: Obj = value(raw, where)
     own.pop("tools", None)
     tools: list[Tool] = []
@@ -88,7 +88,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
 
 
 def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
-    """A definition as a struct, or only its type if that is none of this module's."""
+    """Decode a definition as a struct; only its type if this module does not know it."""
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
@@ -135,7 +135,7 @@ def _custom(tool: CustomTool, raw: msgspec.Raw) -> Tool:
 
 
 def _other(definition: Obj, kind: str, raw: msgspec.Raw, where: str) -> Tool:
-    """Run by the provider, or by the client in items of its own (`shell`, `apply_patch`, …)."""
+    """Read a hosted tool, or a built-in one that the client runs (`shell`, `apply_patch`, …)."""
     builtin = read_builtin(definition, kind, where)
     if builtin is not None:
         return msgspec.structs.replace(builtin, raw=Raw(NAME, raw))
@@ -172,7 +172,7 @@ def _hosted_word(kind: str) -> str:
 
 
 def read_tool_choice(body: Obj, tools: tuple[Tool, ...], lenient: bool) -> ToolChoice | None:
-    """`lenient`: tools may stand in turns the server keeps, so an unknown name is fine."""
+    """Read the tool choice. `lenient`: the server keeps earlier turns, so the name may be declared there."""
     value = body.get("tool_choice")
     if value is None:
         return None
@@ -205,7 +205,7 @@ def _is_of_type(tool: Tool, kind: str) -> bool:
 
 
 def _chosen(value: Obj, where: str, tools: tuple[Tool, ...], lenient: bool) -> Tool:
-    """The declared tool a choice means: by name, or by type where it has none."""
+    """The declared tool of a choice: by name, or by type if it has none."""
     kind = need_string(value, "type", where)
     key = _NAMED_BY.get(kind, "type")
     name = need_string(value, key, where)

@@ -34,14 +34,14 @@ class PlainText(AnyText, tag="text", frozen=True, gc=False): ...
 
 
 class MessageItem(Item, tag="message", frozen=True, gc=False):
-    """A message of words, as nearly all are."""
+    """A message with only text, like nearly all messages."""
 
     role: str
     content: str | list[InputText | OutputText] | None = None
 
 
 class AnyMessageItem(MessageItem, tag="message", frozen=True, gc=False):
-    """A message whose parts are to be read one by one."""
+    """A message whose parts are decoded one by one."""
 
     content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -56,7 +56,7 @@ class ReasoningItem(Item, tag="reasoning", frozen=True, gc=False):
     id: str | None = None
     summary: list[Summary] | None = None
     content: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    """Read only where there is no summary."""
+    """Used only if there is no summary."""
     encrypted_content: str | None = None
 
 
@@ -78,7 +78,7 @@ class CustomCall(CallItem, tag="custom_tool_call", frozen=True, gc=False):
 
 
 class OutputItem(Item, frozen=True, gc=False):
-    """The result of such a call."""
+    """The result of a call."""
 
     call_id: str
     output: str | list[msgspec.Raw] | None = None
@@ -92,7 +92,7 @@ class CustomOutput(OutputItem, tag="custom_tool_call_output", frozen=True, gc=Fa
 
 
 class OtherItem(msgspec.Struct, frozen=True):
-    """An item of any other type: a built-in tool's, one that brings tools, or one that stays opaque."""
+    """An item of another type: of a built-in tool, with tools in it, or opaque."""
 
     kind: str
     members: dict[str, msgspec.Raw]

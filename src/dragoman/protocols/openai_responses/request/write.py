@@ -1,4 +1,4 @@
-"""The neutral request, written for an upstream that speaks Responses."""
+"""Write a request for a Responses upstream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .write_tools import ToolWriter, sendable
 __all__ = ["IDS", "NAMES", "write_request"]
 
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True, namespaces=True)
-# The client's own definitions go to its own protocol as they are, for the upstream to judge.
+# A Responses client's definitions are sent unchanged: the upstream judges its names.
 _AS_THEY_ARE = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
 
 _PATH = "/v1/responses"
@@ -39,7 +39,7 @@ _NO_COUNTERPART = ("top_k", "presence_penalty", "frequency_penalty", "logit_bias
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
-    """The body for `POST /v1/responses`."""
+    """Write the body for `POST /v1/responses`."""
     notices = Notices(target.strict)
     own = _is_own(request)
     names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
@@ -59,9 +59,9 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 
 def _is_own(request: Request) -> bool:
-    # No other protocol goes on from an earlier response.
+    # Only Responses clients continue an earlier response.
     goes_on = request.raw is None and request.settings.previous_response_id is not None
-    return goes_on or unsupported.came_over(request, NAME)
+    return goes_on or unsupported.was_sent_in(request, NAME)
 
 
 def _as_it_came(raw: Raw, target: Target, notices: Notices) -> Obj:
@@ -89,7 +89,7 @@ def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
 
 
 def _without_chat_options(body: Obj) -> Obj:
-    """Cursor adds Chat's `stream_options.include_usage`, which is refused here."""
+    """Remove Chat's `stream_options.include_usage`: Cursor adds it, and Responses refuses it."""
     options = body.get("stream_options")
     if not is_object(options) or "include_usage" not in options:
         return body
@@ -100,7 +100,7 @@ def _without_chat_options(body: Obj) -> Obj:
 
 
 def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    """A request of this protocol that was changed: what was not goes back as it came."""
+    """Write a Responses client's request that was changed. Unchanged members stay as they are."""
     settings = request.settings
     extras = request.extras or {}
     messages = request.messages
@@ -130,7 +130,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
 
 
 def _by_place(tools: tuple[Tool, ...]) -> tuple[list[Tool], list[Tool]]:
-    """Tools to write at the top, and as an item. Those found by a search stand in its item."""
+    """Split the tools: top-level ones, and those of an item. The item of a search has its own."""
     top = [tool for tool in tools if _item_of(tool) is None]
     return top, [tool for tool in tools if _item_of(tool) == "additional_tools"]
 
@@ -147,10 +147,10 @@ def _with_extras(body: Obj, extras: Obj) -> Obj:
 
 
 def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    """Another protocol's request. All of its history is in it, so the upstream need keep none."""
+    """Write another protocol's request. It holds the whole history, so the upstream need not store it."""
     settings = request.settings
     unsupported.refuse_untranslatable(request)
-    unsupported.say_foreign(request, notices)
+    unsupported.note_unsupported_fields(request, notices)
     unsupported.say_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
@@ -173,18 +173,18 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
 
 
 def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
-    """Another protocol's messages after the first `leading` ones."""
+    """Write another protocol's messages after the first `leading` ones."""
     return ItemWriter(request.messages, target, names, PartWriter(notices)).anew(leading)
 
 
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
-    """How many messages at the beginning become `instructions`. What came as an item stays one."""
+    """The number of leading messages that become `instructions`. Items of a Responses client stay items."""
     for count, message in enumerate(messages):
         as_item = message.raw is not None and message.raw.protocol == NAME
         system = message.role in ("system", "developer") and not as_item
         if not system or not all(isinstance(part, Text) for part in message.parts):
             return count
-    # A client of this protocol may have its input elsewhere; any other must leave something to say.
+    # A Responses client's input may be stored at the server. For other clients, one message must remain.
     return len(messages) if own else 0
 
 
@@ -197,7 +197,7 @@ def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:
     settings = request.settings
     definitions = writer.tools(tools)
     fields: Obj = {"tools": definitions} if definitions else {}
-    # Without any tool, a choice among them is refused.
+    # OpenAI refuses a tool choice without tools.
     sent = sendable(request.tools)
     if sent and settings.tool_choice is not None:
         fields["tool_choice"] = writer.choice(settings.tool_choice, sent)
@@ -207,13 +207,13 @@ def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:
 
 
 def _fitted(settings: Settings, notices: Notices) -> Settings:
-    """Another protocol's words and numbers, within what this one takes."""
+    """Settings of another protocol, limited to values that Responses accepts."""
     return msgspec.structs.replace(
         settings,
         max_tokens=_max_tokens(settings.max_tokens, notices),
         service_tier=_TIERS.get(settings.service_tier or ""),
         user=unsupported.opaque_user(settings.user, _LONGEST_USER),
-        metadata=unsupported.words_only(settings.metadata),
+        metadata=unsupported.string_pairs(settings.metadata),
     )
 
 

@@ -1,7 +1,7 @@
-"""A conversation as Responses input items.
+"""Write a conversation as Responses input items.
 
-Messages that came over this protocol go back as they came (`raw`). All others are written
-anew: one message becomes as many items as it has calls, results and thoughts between its words.
+Messages of a Responses client stay unchanged (`raw`). All others are written from their neutral form: text,
+calls, results and thoughts of one message become separate items.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class ItemWriter:
         self._items: list[Any] = []
         self._has_reasoning = False
         paired = [p for m in messages for p in m.parts if type(p) in _PAIRED]
-        # Other protocols do not tell a freeform tool's result from a function's; its call does.
+        # In other protocols, only the call shows whether a result belongs to a freeform tool.
         self._kinds = {p.id: p.kind for p in paired if type(p) is ToolCall}
         self._answered = {p.call_id for p in paired if type(p) is ToolResult}
 
     def as_they_came(self, first: int) -> list[Any]:
-        """The messages from `first` on: those of this protocol unchanged, the rest written anew."""
+        """Write the messages from `first` on. Those of a Responses client stay unchanged."""
         for index, message in enumerate(self._messages[first:], first):
             if message.raw is not None and message.raw.protocol == NAME:
                 self._return(message)
@@ -67,7 +67,7 @@ class ItemWriter:
         return self._items
 
     def anew(self, first: int) -> list[Obj]:
-        """The messages from `first` on, for an upstream that has never seen them."""
+        """Write all messages from `first` on from their neutral form."""
         unanswered = self._kinds.keys() - self._answered
         waiting: list[ToolCall] = []
         for index, message in enumerate(self._messages[first:], first):
@@ -84,7 +84,7 @@ class ItemWriter:
         return _without_lone_reasoning(self._items) if self._has_reasoning else self._items
 
     def _return(self, message: Message) -> None:
-        """A message as it came; a call's own seal, if it has one, stands before it."""
+        """Add an original message. The seal of a call comes before it."""
         assert message.raw is not None
         for part in message.parts:
             if isinstance(part, ToolCall):
@@ -96,7 +96,7 @@ class ItemWriter:
             self._items.append(item)
 
     def _write(self, message: Message, index: int) -> None:
-        """The message at `index`: its words, with its calls, results and thoughts as items between them."""
+        """Write the message at `index`: its text, and its calls, results and thoughts as separate items."""
         if message.name:
             self._notices.say("message-name-dropped", f"messages[{index}]", "messages cannot carry a name")
         by_model = message.role == "assistant"
@@ -118,7 +118,7 @@ class ItemWriter:
             self._items.append(_message_item(message, content))
 
     def _add(self, part: Part, index: int) -> None:
-        """A part that is an item of its own, of the message at `index`."""
+        """Write a part of the message at `index` as a separate item."""
         if type(part) is ToolCall:
             self._add_reasoning("", part.seal)
             self._items.append(self._call(part))
@@ -133,7 +133,7 @@ class ItemWriter:
             self._notices.say("opaque-dropped", f"messages[{index}]", message)
 
     def _add_reasoning(self, text: str, seal: Seal | None) -> None:
-        """Reasoning goes back to who sealed it; without a seal it is dropped, never made text."""
+        """Return reasoning to its issuer. Without a seal it is dropped; it never becomes text."""
         if seal is not None and returnable(seal, self._target):
             self._has_reasoning = True
             self._items.append(_reasoning(text, seal))
@@ -142,7 +142,7 @@ class ItemWriter:
         custom = call.kind == "custom"
         item: Obj = {"type": "custom_tool_call" if custom else "function_call"}
         id = call.extras.get("id") if call.extras else None
-        # An item id with another prefix is refused, and it may be left out.
+        # OpenAI refuses an item id with another prefix (protocols.md 4.4, 41), and does not require one.
         if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.longest:
             item["id"] = id
         item["call_id"] = for_upstream(call.id, self._ids)
@@ -163,10 +163,10 @@ class ItemWriter:
         self._items.append({"type": name, "call_id": id, "output": output})
 
     def _output(self, result: ToolResult, index: int) -> str | list[Obj]:
-        """Words as a string, which every server of this protocol takes; a list only where it must be.
+        """Write an output: text as a string, which every server accepts; a list only if necessary.
 
-        So the cache mark of a result that is a string has no place. Agents move it on every turn, and
-        turning a string into a list and back would change the very prefix that it marks.
+        A string cannot hold a cache breakpoint, so the breakpoint is dropped. Agents move the breakpoint with
+        every turn, and a string that becomes a list and a string again would change the cached prefix.
         """
         parts = marked_parts(result)
         if _TEXT.issuperset(map(type, parts)):
@@ -182,7 +182,7 @@ def _reasoning(text: str, seal: Seal) -> Obj:
     item: Obj = {"type": "reasoning"}
     if seal.id and seal.id.startswith("rs_"):
         item["id"] = seal.id
-    # `summary` must be there even if there is none.
+    # OpenAI requires `summary`, even if it is empty.
     item["summary"] = [{"type": "summary_text", "text": text}] if text else []
     if seal.data:
         item["encrypted_content"] = seal.data
@@ -190,7 +190,7 @@ def _reasoning(text: str, seal: Seal) -> Obj:
 
 
 def _without_lone_reasoning(items: list[Obj]) -> list[Obj]:
-    """Reasoning must be followed by what was reasoned about, or the upstream refuses it."""
+    """Remove reasoning that no item follows: OpenAI refuses it (protocols.md 4.5, 54)."""
     kept: list[Obj] = []
     for item in reversed(items):
         following = kept[-1] if kept else {}

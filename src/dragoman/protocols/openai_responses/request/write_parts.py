@@ -1,4 +1,4 @@
-"""Pictures, documents, sounds and words as parts of a Responses item."""
+"""Write text, images, documents and audio as content parts of a Responses item."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _FILE_DETAILS = ("low", "high", "auto")
 
 
 class PartWriter:
-    """Writes the parts of one request's messages, each in the message at `index`."""
+    """Writes the parts of one request. `index` is the index of a part's message."""
 
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
         self.marked: list[Obj] = []
-        """The parts with a cache mark, in their order."""
+        """The parts with a cache breakpoint, in order."""
 
     def output_text(self, text: Text, index: int) -> Obj:
-        """What the model said."""
+        """Write text of the model."""
         annotations: list[Obj] = []
         for citation in text.citations:
             annotation = self._annotation(citation, text, index)
@@ -30,17 +30,17 @@ class PartWriter:
         return {"type": "output_text", "text": text.text, "annotations": annotations}
 
     def input_text(self, text: Text, index: int) -> Obj:
-        """What the client says, or a tool."""
+        """Write text of the user or of a tool."""
         if text.citations:
             self._drop_citations(index)
         return self._marked({"type": "input_text", "text": text.text}, text.cache)
 
     def rare(self, part: Refusal | Media, index: int, *, by_model: bool) -> list[Obj]:
-        """A part of a message that is not words: as a part, or dropped."""
+        """Write a part other than text. An empty list if it is dropped."""
         if isinstance(part, Refusal):
             if not part.text:
                 return []
-            # A refusal is a model's; in anybody else's mouth it is words.
+            # Only assistant messages can hold a refusal. In others it becomes text.
             words = {"type": "refusal", "refusal": part.text}
             return [words if by_model else self.input_text(Text(part.text), index)]
         if not by_model:
@@ -50,7 +50,7 @@ class PartWriter:
         return []
 
     def input(self, part: Text | Media, index: int) -> Obj:
-        """A part of what the client says, or of a tool's output."""
+        """Write a part of a user message, or of a tool's output."""
         if isinstance(part, Text):
             return self.input_text(part, index)
         where = _path(index)

@@ -1,4 +1,4 @@
-"""Tools and the tool choice, as a Responses upstream wants them."""
+"""Write tools and the tool choice for a Responses upstream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...common.tool_servers import reachable
 from ...common.unsupported import say_deferred
 from ..answer.items import NAME
 
-# The provider's own tools that have a counterpart elsewhere, by their neutral words.
+# Hosted tools with a counterpart in other protocols, by their neutral names.
 _HOSTED: dict[str, Obj] = {
     "web_search": {"type": "web_search"},
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
@@ -40,9 +40,9 @@ class ToolWriter:
         self._notices = notices
 
     def tools(self, tools: Sequence[Tool]) -> list[Any]:
-        """Definitions in the order of `tools`; neighbours of one namespace share its definition.
+        """Write the definitions in order. Consecutive tools of one namespace share its definition.
 
-        The definition of a tool that came over this protocol may be `msgspec.Raw`.
+        The definition of a Responses client's tool may be `msgspec.Raw`.
         """
         written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]")) is not None]
         result: list[Any] = []
@@ -56,7 +56,7 @@ class ToolWriter:
         return result
 
     def choice(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
-        """How the model must choose among `tools`, which are those that were written."""
+        """Write the tool choice for `tools`, the written tools."""
         if choice.mode == "none":
             return "none"
         if choice.allowed is not None:
@@ -67,11 +67,11 @@ class ToolWriter:
         if chosen is None:
             return self._downgraded("auto")
         reference = self._reference(chosen)
-        # `web_search` cannot be named outright, but it can be the only one allowed.
+        # A choice cannot name `web_search`, but it can allow only that.
         return _only([reference], "required") if chosen.kind == "hosted" else reference
 
     def schema(self, schema: Schema | None, where: str) -> Schema:
-        """The schema of a structured output."""
+        """Write the schema of structured output."""
         dropped: list[str] = []
         result = output_schema(schema, EVERYTHING, dropped.append)
         say_dropped(dropped, where, self._notices)
@@ -94,7 +94,8 @@ class ToolWriter:
         if tool.description is not None:
             definition["description"] = tool.description
         definition["parameters"] = parameters
-        # Left out, the server would try to enforce the schema strictly and so change it.
+        # If `strict` is missing, the server tries to enforce the schema, and changes it (protocols.md 4.6,
+        # 75).
         definition["strict"] = bool(tool.strict) and self._strict(tool, where)
         return definition
 
@@ -170,7 +171,7 @@ def _only(references: list[Obj], mode: str) -> Obj:
 
 
 def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    """The tools that a Responses upstream can be told of."""
+    """The tools that can be sent to a Responses upstream."""
     return tuple(tool for tool in tools if tool.kind != "hosted" or _known(tool))
 
 
@@ -192,7 +193,7 @@ def _label(name: str) -> str:
 
 
 def _namespace(tool: Tool) -> Obj:
-    """The definition around a namespace's tools; it must have a description."""
+    """The definition of a namespace around its tools. It must have a description."""
     given = (tool.extras or {}).get("namespace")
     if given is not None:
         return given
