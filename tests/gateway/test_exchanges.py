@@ -385,7 +385,7 @@ def test_as_it_happens(running: Gateway, upstream: ScriptedUpstream) -> None:
     live = Live(running.url)
     try:
         upstream.pace = 1
-        upstream.script([CALLED[0], CALLED[1], Wait(0.7), *CALLED[2:]])
+        upstream.script([Wait(0.5), CALLED[0], CALLED[1], Wait(0.7), *CALLED[2:]])
         under_way = running.loop.begin(running.ask("/v1/messages", STREAMED))
         seen = live.until("ok")
         under_way.result(10)

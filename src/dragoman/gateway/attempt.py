@@ -15,7 +15,7 @@ import msgspec
 
 from ..config.providers import providers
 from ..credentials import CredentialError
-from ..model.errors import BadRequest, DragomanError
+from ..model.errors import BadRequest
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request, Search
 from ..observe.tap import ReplaySetup
@@ -34,7 +34,7 @@ from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import ClientGone, HttpAnswer
 from . import conversation_state
-from .errors import internal_error
+from .errors import midstream_failure
 from .incoming_request import IncomingRequest
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .preparing import prepare
@@ -199,7 +199,7 @@ class Attempt:
         except Exception as error:
             if self._nothing_sent(exchange):
                 raise
-            failure = _midstream_failure(error)
+            failure = midstream_failure(error)
             self.track.attempt_failed(failure)
             return exchange.fail(failure)
 
@@ -386,16 +386,6 @@ class Attempt:
 
 def _seconds_since(began: float) -> float:
     return time.monotonic() - began
-
-
-def _midstream_failure(error: Exception) -> Failed:
-    """The failure for a client that already has a part of the answer."""
-    if isinstance(error, UpstreamFailed):
-        return error.failure
-    if isinstance(error, DragomanError):
-        return failures.from_exception(error)
-    log.error("an answer broke off because of a bug in Dragoman", exc_info=error)
-    return internal_error(error)
 
 
 def _too_long(name: str) -> Failed:

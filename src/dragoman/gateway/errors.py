@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
-from ..model.errors import BadRequest
+from ..model.errors import BadRequest, DragomanError
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
@@ -17,6 +18,8 @@ from ..transport.server import (
     MethodNotAllowed,
     Refusal,
 )
+
+log = logging.getLogger("dragoman.gateway")
 
 
 def client_of(request: HttpRequest) -> ClientProtocol:
@@ -84,3 +87,13 @@ def internal_error(error: Exception) -> Failed:
         f"Dragoman failed with {type(error).__name__}, which is a bug; its log has the details",
         500,
     )
+
+
+def midstream_failure(error: Exception) -> Failed:
+    """The failure for a client that already has a part of the answer."""
+    if isinstance(error, failures.UpstreamFailed):
+        return error.failure
+    if isinstance(error, DragomanError):
+        return failures.from_exception(error)
+    log.error("an answer broke off because of a bug in Dragoman", exc_info=error)
+    return internal_error(error)
