@@ -1,1 +1,1 @@
-"""HTTP server and client. Each uses a library (aiohttp, pyqwest) behind a small contract of our own."""
+"""HTTP server and client. Each uses a library (aiohttp, libcurl) behind a small contract of our own."""

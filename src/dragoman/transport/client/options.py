@@ -21,7 +21,8 @@ curl = cast(Any, pycurl)
 KEPT = 15
 """Seconds a connection lies unused before nobody uses it again."""
 
-_PIECE = 64 * 1024
+# The least that libcurl takes for uploads. With 64 KB, its default, 1,000 open streams need 40 MB more.
+_BUFFER = 16 * 1024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PROXY_TYPES = {"socks5": curl.PROXYTYPE_SOCKS5, "socks5h": curl.PROXYTYPE_SOCKS5_HOSTNAME}
@@ -37,7 +38,8 @@ CONSTANT = (
     (curl.USERAGENT, ""),
     (curl.PATH_AS_IS, 1),
     (curl.HTTP_CONTENT_DECODING, 0),  # `codings` does it: this libcurl knows no zstd
-    (curl.BUFFERSIZE, _PIECE),
+    (curl.BUFFERSIZE, _BUFFER),
+    (curl.UPLOAD_BUFFERSIZE, _BUFFER),
     (curl.MAXAGE_CONN, KEPT),
     (curl.TCP_KEEPALIVE, 1),
     (curl.NOPROXY, ""),
