@@ -50,3 +50,13 @@ def test_the_line_is_one_for_a_shell(program: str) -> None:
     line = next(line for line in demo.welcome("http://127.0.0.1:1").splitlines() if " -d " in line)
     checked = subprocess.run(["sh", "-n"], input=line, text=True, capture_output=True, check=False)
     assert (checked.returncode, shlex.split(line)[0]) == (0, program)
+
+
+def test_a_cut_answer_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with dragoman(tmp_path, "demo", "--port", "0") as process:
+        url = process.wait_for(r"Dragoman is at (http://\S+?), with").group(1)
+        hello = {"model": "demo-cut", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+        got = post(f"{url}/v1/chat/completions", hello)
+        assert b"openai-chat broke off in the middle of its answer" in got.body
+        process.interrupt()
+        assert process.wait() == 0

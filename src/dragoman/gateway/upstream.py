@@ -217,7 +217,7 @@ class UpstreamCall:
                 kind, code = FailureKind.AUTHENTICATION, "unsendable"
                 again = False
             case _:
-                message = f"the connection to {name} broke: {type(error).__name__}"
+                message = f"{name} {error}" if str(error) else f"the connection to {name} broke"
                 kind, code = FailureKind.UPSTREAM, "connection"
         return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), retryable=again)
 
