@@ -24,10 +24,14 @@ def _odd(status: int, body: bytes, content_type: str = JSON) -> Callable[[], Rep
 
 
 FAULTS: dict[str, tuple[Callable[[], Reply], int, str]] = {
-    "closed": (upstreams.no_answer, 502, "broke"),
-    "reset": (lambda: upstreams.no_answer(reset=True), 502, "broke"),
-    "no http": (upstreams.not_http, 502, "broke"),
-    "half a head": (lambda: Reply(steps=(b"HTTP/1.1 200 OK\r\ncontent-ty",), bare=True), 502, "broke"),
+    "closed": (upstreams.no_answer, 502, "closed the connection before it answered"),
+    "reset": (lambda: upstreams.no_answer(reset=True), 502, "closed the connection before it answered"),
+    "no http": (upstreams.not_http, 502, "something that is not HTTP"),
+    "half a head": (
+        lambda: Reply(steps=(b"HTTP/1.1 200 OK\r\ncontent-ty",), bare=True),
+        502,
+        "closed the connection before it answered",
+    ),
     "400 of nothing": (_odd(400, b""), 400, "400"),
     "400 in a list": (_odd(400, b'[{"error": {"message": "too wide"}}]'), 400, "too wide"),
     "401": (_odd(401, b'{"detail": "who are you?"}'), 401, "who are you?"),

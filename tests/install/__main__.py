@@ -56,7 +56,7 @@ def by_uv(folder: Path) -> Path:
 def without_an_index(folder: Path) -> Path:
     """The two commands of the manual: what the second installs, the first has fetched."""
     page = (ROOT / "docs" / "how-to" / "company-network.md").read_text()
-    fetch, install = re.findall(r"^pip .*$", page.partition("## Without an index")[2], re.MULTILINE)
+    fetch, install = re.findall(r"^pip .*$", page.partition("## Without a package index")[2], re.MULTILINE)
     run([sys.executable, "-m", "venv", "env"], folder)
     path = {"PIP_QUIET": "1", "PATH": f"{folder / 'env/bin'}:{os.environ['PATH']}"}
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
