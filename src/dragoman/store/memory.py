@@ -69,7 +69,10 @@ class Memory:
         for entry in entries:
             self._all.put(self, entry)
 
+    def drop(self, key: Key) -> None:
+        self._all.drop(self, key)
+
     def close(self) -> None:
         """Drop all entries. Call this when the connection closes."""
         for key in tuple(self.keys):
-            self._all.drop(self, key)
+            self.drop(key)

@@ -166,7 +166,10 @@ def issuer_keys(position: TurnPosition, parts: Sequence[Part], context: Reasonin
     """
     if not context.sent_back.seals:
         return [Key(ISSUERS, _digest(context.scope, *_identity(position, parts, context)))]
-    return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in seals(parts)]
+    return [
+        Key(ISSUERS, _digest(context.scope, seal.protocol, seal.data or seal.id or ""))
+        for seal in seals(parts)
+    ]
 
 
 def _identity(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> list[str]:

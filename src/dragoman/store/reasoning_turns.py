@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..model.messages import Part, Seal, Text, Thinking, ToolCall
+from ..model.messages import Part, Seal, Text, Thinking, ToolCall, thinking_text
 
 
 class StoredTurn(msgspec.Struct, frozen=True, array_like=True):
@@ -56,7 +56,7 @@ def carries(parts: Sequence[Part], turn: StoredTurn) -> bool:
     if any(calls.get(id) != seal.data for id, seal in turn.seals.items()):
         return False
     sealed = bool(turn.seals) or any(piece.seal is not None for piece in stored)
-    return sealed or "".join(t.text for t in thoughts) == "".join(piece.text for piece in stored)
+    return sealed or thinking_text(thoughts) == thinking_text(stored)
 
 
 def with_turn(parts: Sequence[Part], turn: StoredTurn) -> tuple[Part, ...]:

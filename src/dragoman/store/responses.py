@@ -2,7 +2,7 @@
 
 The store keeps the items that a client sent and got, as JSON, each once by content hash. To continue from a
 response, the request is read again with all these items in its `input`. So the upstream gets exactly the
-request that it would get if the client had sent the whole history (law 49). Instructions and tools are not
+request that it would get if the client had sent the whole history. Instructions and tools are not
 carried over: OpenAI does not do that either.
 
 An upstream that stores responses itself (`native`) gets its own ids back unchanged. Dragoman stores the items
@@ -30,6 +30,7 @@ from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
 from .memory import Memory
+from .scoped import scoped
 
 _REFERENCE = "item_reference"
 _ENDINGS = frozenset({"response.completed", "response.incomplete"})
@@ -143,9 +144,14 @@ async def previous(
     id = request.settings.previous_response_id
     if id is None or _fields(request).get("conversation") is not None:
         return None
-    key = Key(RESPONSES, _digest(scope, id))
+    key = scoped(RESPONSES, scope, id)
     value = (await _Lookup(store, memory).get([key])).get(key)
     return None if value is None else _decode_stored(value)
+
+
+def forget(memory: Memory, id: str, scope: str = "") -> None:
+    """Drop a response from the memory of a connection. A stored response stays stored."""
+    memory.drop(scoped(RESPONSES, scope, id))
 
 
 def kept_by(request: Request, kept: StoredResponse | None, issuer: str) -> bool:
@@ -215,7 +221,7 @@ async def record(
     stored = StoredResponse(issuer, response.model, native, continued.whole, digests)
     entries = [Entry(Key(ITEMS, digest), item) for digest, item in items]
     entries += _by_id(items[len(continued.items) :], issuer, native, scope)
-    entries.append(Entry(Key(RESPONSES, _digest(scope, response.id)), _encode(stored)))
+    entries.append(Entry(scoped(RESPONSES, scope, response.id), _encode(stored)))
     if unstored and memory is not None:
         memory.put(entries)
         return ()
@@ -346,7 +352,7 @@ async def _resolve(
 ) -> list[_InputItem]:
     """Look up the references in `items`. `native` is the target's name if it stores responses itself."""
     references = list(map(_reference, items))
-    names = {id: Key(ITEM_IDS, _digest(scope, id)) for id in references if id}
+    names = {id: scoped(ITEM_IDS, scope, id) for id in references if id}
     values = await lookup.get(list(names.values()))
     known = {id: _decode_stored_item(values[key]) for id, key in names.items() if key in values}
     contents = await lookup.get([Key(ITEMS, stored.item) for stored in known.values()])
@@ -377,14 +383,9 @@ def _by_id(output: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope
     for digest, item in output:
         if id := _decode_item(item).id:
             value = _encode(_StoredItem(issuer, native, digest))
-            entries.append(Entry(Key(ITEM_IDS, _digest(scope, id)), value))
+            entries.append(Entry(scoped(ITEM_IDS, scope, id), value))
     return entries
 
 
 def _digest_of(item: bytes) -> str:
     return hashlib.blake2b(item, digest_size=16).hexdigest()
-
-
-def _digest(scope: str, id: str) -> str:
-    text = f"{len(scope)}:{scope}{id}"
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

@@ -10,33 +10,57 @@ when the file is free again (`worker.py`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
+from ..types import (
+    TURNS,
+    Addition,
+    Entry,
+    Key,
+    Pruned,
+    Receipt,
+    ReceiptQuery,
+    Retention,
+    ScoreQuery,
+    ScoreRow,
+    SessionQuery,
+    SessionRow,
+    StoredKey,
+    StoreError,
+    StoreStatus,
+    UsageQuery,
+    UsageRow,
+)  # fmt: skip
 from . import receipts as receipts_table
+from . import scores as scores_table
+from . import usage as usage_tables
+from .file_identity import FileIdentity
 from .presence import PresenceMarker
+from .pruning import Pruner
 from .reader import InlineReader, connect_to_read
-from .schema import connect, problem
-from .types import TURNS, Entry, Key, Receipt, Retention, StoreError, Wanted
+from .schema import connect, problem, status
 from .worker import Worker
 
 T = TypeVar("T")
 
+log = logging.getLogger("dragoman.store")
+
 # Skip writing an unchanged entry unless its expiry moves by at least this many seconds.
 _MIN_EXTENSION = 3600.0
-_PRUNE_WRITES = 500
-_PRUNE_SECONDS = 60.0
-_PRUNE_ROWS = 5000
 _KEYS_PER_QUERY = 500
 # Seconds to wait for a lock while opening, for a lock later, and for an answer of the worker in total.
 _OPEN_TIMEOUT = 5.0
 _LOCK_TIMEOUT = 0.25
 _MAX_WAIT = 0.4
+_MAX_COUNTER_WAIT = 2.0
 # Seconds without reads after a read that timed out.
 _READ_PAUSE = 1.0
 # Lookups of up to this many keys run on the event loop.
@@ -63,18 +87,39 @@ class SqliteStore:
         self.warning: str | None = None
         self._retention = retention or Retention()
         self._now = now
-        self._pruner = _Pruner(self._retention, now)
+        self._pruner = Pruner(self._retention, now)
         self._wait = wait
         connection = connect(path, _OPEN_TIMEOUT)
         connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
         self._markers = {TURNS: PresenceMarker(path, TURNS, seen=_has_entries(connection, TURNS))}
-        self._worker = Worker(connection, self._problem, self._pruner.after_writes)
+        self._file = FileIdentity(path)
+        self._worker = Worker(connection, self._problem, self._pruner.after_writes, self._renewed)
         self._inline = _inline_reader(path)
         self._search_worker: Worker | None = None
         self._paused_until = 0.0
 
+    @property
+    def problem(self) -> str:
+        return self._worker.write_problem
+
     def retain(self, retention: Retention) -> None:
         self._retention = self._pruner.retention = retention
+
+    def _renewed(self) -> sqlite3.Connection | None:
+        """Open the file anew if it was moved away or replaced. Runs on the worker thread."""
+        if not self._file.changed():
+            return None
+        connection = connect(self.path, self._wait)
+        connection.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
+        log.warning("the store %s was moved away or replaced: it is opened anew", self.path)
+        self._file = FileIdentity(self.path)
+        old, self._inline = self._inline, _inline_reader(self.path)
+        if old is not None:
+            old.close()
+        searcher, self._search_worker = self._search_worker, None
+        if searcher is not None:
+            searcher.close()
+        return connection
 
     def _problem(self, error: Exception) -> StoreError:
         return problem(self.path, error)
@@ -120,12 +165,18 @@ class SqliteStore:
             for e in entries
         ]
         size = sum(len(value) for _, _, value, _ in rows)
-        job = self._worker.submit(lambda connection: self._put(connection, rows), writes=True, size=size)
+        await self._write(lambda connection: self._put(connection, rows), size)
+
+    async def _write(
+        self, work: Callable[[sqlite3.Connection], T], size: int = 0, wait: float = _MAX_WAIT
+    ) -> T:
+        """Write, and wait for it. Raises StoreError if that takes too long; the write is then made later."""
+        job = self._worker.submit(work, writes=True, size=size)
         if self._worker.write_problem:
             raise self._unavailable()
         try:
-            async with asyncio.timeout(_MAX_WAIT):
-                await asyncio.wrap_future(job)
+            async with asyncio.timeout(wait):
+                return await asyncio.wrap_future(job)
         except TimeoutError:
             raise self._unavailable() from None
 
@@ -147,10 +198,55 @@ class SqliteStore:
     async def receipt(self, id: str) -> Receipt | None:
         return await self._read(lambda connection: receipts_table.get(connection, id))
 
-    async def receipts(self, wanted: Wanted) -> list[Receipt]:
-        searcher = self._searcher()
-        job = searcher.submit(lambda connection: receipts_table.search(connection, wanted), writes=False)
-        return await asyncio.wrap_future(job)
+    async def receipts(self, query: ReceiptQuery) -> list[Receipt]:
+        return await self._search(lambda connection: receipts_table.search(connection, query))
+
+    async def export(self, since: float = 0.0, before: float = float("inf")) -> AsyncIterator[Receipt]:
+        after = (since, "")
+        while page := await self._search(partial(receipts_table.page, after=after, before=before)):
+            for receipt in page:
+                yield receipt
+            after = (page[-1].at, page[-1].id)
+
+    async def usage(self, query: UsageQuery) -> list[UsageRow]:
+        return await self._search(lambda connection: usage_tables.find(connection, query))
+
+    async def scores(self, query: ScoreQuery) -> list[ScoreRow]:
+        return await self._search(lambda connection: scores_table.find(connection, query))
+
+    async def sessions(self, query: SessionQuery) -> list[SessionRow]:
+        return await self._search(lambda connection: usage_tables.find_sessions(connection, query))
+
+    async def put_key(self, key: StoredKey, *, replace: bool = True) -> bool:
+        return await self._write(lambda connection: usage_tables.put_key(connection, key, replace))
+
+    async def keys(self) -> list[StoredKey]:
+        return await self._query(usage_tables.keys)
+
+    async def touch_keys(self, used: Mapping[str, float]) -> None:
+        await self._write(lambda connection: usage_tables.touch_keys(connection, used))
+
+    async def add(self, additions: Sequence[Addition]) -> list[int]:
+        now = self._now()
+        # A late answer is better than none: without it, each process would count for itself.
+        return await self._write(
+            lambda connection: usage_tables.count(connection, additions, now), wait=_MAX_COUNTER_WAIT
+        )
+
+    async def status(self) -> StoreStatus:
+        return await self._search(lambda connection: status(connection, self.path))
+
+    async def prune(self) -> Pruned:
+        receipts = entries = 0
+        while True:
+            # Each step is a job of its own, so that other writes get in between.
+            step = await asyncio.wrap_future(self._worker.submit(self._pruner.step, writes=True))
+            receipts, entries = receipts + step.receipts, entries + step.entries
+            if not (step.receipts or step.entries):
+                return Pruned(receipts, entries)
+
+    async def _search(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.wrap_future(self._searcher().submit(query, writes=False))
 
     def _searcher(self) -> Worker:
         """A search may be slow. A file has a second worker for it, so that nothing else waits."""
@@ -209,59 +305,3 @@ def _has_entries(connection: sqlite3.Connection, namespace: str) -> bool:
     except sqlite3.Error:
         return True  # the next read reports the error
     return row is not None
-
-
-class _Pruner:
-    """Deletes expired and surplus rows in small batches. Runs on the worker thread."""
-
-    def __init__(self, retention: Retention, now: Callable[[], float]) -> None:
-        self.written: set[str] = set()
-        """Namespaces that this process wrote to. Others need no pruning here."""
-        self.retention = retention
-        self._now = now
-        self._writes = 0
-        self._last = 0.0
-
-    def after_writes(self, connection: sqlite3.Connection, count: int) -> None:
-        self._writes += count
-        now = self._now()
-        if self._writes < _PRUNE_WRITES and abs(now - self._last) < _PRUNE_SECONDS:
-            return
-        self._writes, self._last = 0, now
-        too_big = self._is_too_big(connection)
-        for namespace in sorted(self.written):
-            keep = self.retention.of(namespace)
-            rows = _Rows(connection, "entries", "expires", "namespace = ?", (namespace,))
-            rows.prune(now, keep.rows, at_least=_PRUNE_ROWS if too_big else 0)
-        keep = self.retention.receipts
-        _Rows(connection, "receipts", "at", "?", (1,)).prune(now - keep.seconds, keep.rows)
-
-    def _is_too_big(self, connection: sqlite3.Connection) -> bool:
-        """Compare the used pages with the limit. Freed pages stay in the file, and SQLite uses them again."""
-        pages, free, size = (
-            connection.execute(f"PRAGMA {what}").fetchone()[0]
-            for what in ("page_count", "freelist_count", "page_size")
-        )
-        return (pages - free) * size > self.retention.bytes
-
-
-class _Rows:
-    """A set of rows to prune. `age` is the column that tells which are the oldest."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, table: str, age: str, where: str, values: tuple[str | int, ...]
-    ) -> None:
-        self._connection = connection
-        self._age = age
-        self._from = f"FROM {table} WHERE {where}"
-        self._delete = f"DELETE FROM {table} WHERE rowid IN (SELECT rowid {self._from}"
-        self._values = values
-
-    def prune(self, until: float, most: int, at_least: int = 0) -> None:
-        """Delete rows up to `until`, rows beyond `most`, and at least `at_least` rows."""
-        surplus = self._connection.execute(f"SELECT count(*) {self._from}", self._values).fetchone()[0] - most
-        expired = f"{self._delete} AND {self._age} <= ? LIMIT ?)"
-        deleted = self._connection.execute(expired, (*self._values, until, _PRUNE_ROWS)).rowcount
-        rest = min(max(surplus, at_least) - deleted, _PRUNE_ROWS)
-        if rest > 0:
-            self._connection.execute(f"{self._delete} ORDER BY {self._age} LIMIT ?)", (*self._values, rest))

@@ -1,8 +1,8 @@
 """A thread that owns the writing database connection, so that the event loop never waits for a disk or lock.
 
 Jobs that queue up meanwhile share one transaction, because a commit costs the same for one write as for a
-hundred. While another program locks the file, writes are deferred and retried; reads go on. A failing job
-affects neither other jobs nor the thread.
+hundred. While another program locks the file, or the disk is full, writes are deferred and retried; reads go
+on. A failing job affects neither other jobs nor the thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from .types import StoreError
+from ..types import StoreError
 
 log = logging.getLogger("dragoman.store")
 
@@ -26,14 +26,24 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 _MAX_BATCH = 256
-_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-# Seconds between retries while another program locks the file.
+# Seconds between retries while another program locks the file. While the disk is full, a retry writes until
+# it fails, which costs more.
 _RETRY = 0.25
+_FULL_RETRY = 2.0
+_RETRIES = {
+    sqlite3.SQLITE_BUSY: _RETRY,
+    sqlite3.SQLITE_LOCKED: _RETRY,
+    sqlite3.SQLITE_FULL: _FULL_RETRY,
+}
 # Bounds of the deferred writes. Beyond them, the oldest are lost.
 _MAX_DEFERRED = 10_000
 _MAX_DEFERRED_BYTES = 64 << 20
 # Seconds to retry deferred writes when the store closes.
 _CLOSE_TIMEOUT = 2.0
+
+
+def _keep() -> None:
+    """Keep the connection."""
 
 
 class _Job(NamedTuple):
@@ -52,11 +62,17 @@ class Worker:
         connection: sqlite3.Connection,
         problem: Callable[[Exception], StoreError],
         after_writes: Callable[[sqlite3.Connection, int], None],
+        renew: Callable[[], sqlite3.Connection | None] = _keep,
     ) -> None:
-        """`after_writes` is called between transactions with the number of writes that were committed."""
+        """`after_writes` is called between transactions with the number of writes that were committed.
+
+        `renew` is called before each batch. It returns a connection to use from now on, or None. It may raise
+        StoreError.
+        """
         self._connection = connection
         self._problem = problem
         self._after_writes = after_writes
+        self._renew = renew
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._deferred: deque[_Job] = deque()
         """Writes that wait until the file is writable again."""
@@ -120,6 +136,15 @@ class Worker:
         return jobs, True
 
     def _run_batch(self, jobs: list[_Job]) -> None:
+        try:
+            renewed = self._renew()
+        except StoreError as error:
+            for job in jobs:
+                _fail(job, error)
+            return
+        if renewed is not None:
+            self._connection.close()
+            self._connection = renewed
         if not self._deferred and not any(job.writes for job in jobs):
             self._run_each(jobs)
         elif self._deferred and monotonic() < self._retry_at:
@@ -132,9 +157,9 @@ class Worker:
         try:
             results = self._transaction(jobs)
         except Exception as error:  # noqa: BLE001 - the caller gets any error
-            if _is_locked(error):
+            if (seconds := _retry_after(error)) is not None:
                 self.write_problem = self._problem(error).message
-                self._retry_at = monotonic() + _RETRY
+                self._retry_at = monotonic() + seconds
                 self._defer(jobs[len(self._deferred) :])  # the first ones are deferred already
                 return
             self._clear_deferred()
@@ -199,9 +224,14 @@ class Worker:
         return results
 
 
-def _is_locked(error: Exception) -> bool:
-    """Has another program locked the file? The low byte of an extended error code is the primary code."""
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
+def _retry_after(error: Exception) -> float | None:
+    """Seconds after which the same write may succeed; None if it will not.
+
+    The low byte of an extended error code is the primary code.
+    """
+    if not isinstance(error, sqlite3.Error):
+        return None
+    return _RETRIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
 
 
 def _resolve(job: _Job, result: Any) -> None:

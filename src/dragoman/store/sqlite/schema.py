@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from .types import StoreError
+from ..types import StoreError, StoreStatus
+from .backfill import fill_usage
+from .pruning import used_bytes
+
+Statement = str | Callable[[sqlite3.Connection], None]
+
+_SUMS = """requests INTEGER NOT NULL, failed INTEGER NOT NULL, input INTEGER NOT NULL,
+    output INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL, micros INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL, calls INTEGER NOT NULL, mended INTEGER NOT NULL, invalid INTEGER NOT NULL"""
 
 # Each step upgrades a file by one version. Released steps never change; new ones are added at the end.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+MIGRATIONS: tuple[tuple[Statement, ...], ...] = (
     (
         """CREATE TABLE entries (
             namespace TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, expires REAL NOT NULL,
@@ -31,7 +42,53 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE INDEX receipts_by_time ON receipts (
             at, id, client, profile, model, outcome, status, seconds, failed, mended, rules, words)""",
     ),
-)
+    (
+        *(f"ALTER TABLE receipts ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"
+          for name in ("key", "team", "upstream", "session")),
+        *(f"ALTER TABLE receipts ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0"
+          for name in ("input", "output", "cached", "reasoning", "calls", "invalid")),
+        "ALTER TABLE receipts ADD COLUMN micros INTEGER",
+        "DROP INDEX receipts_by_time",
+        """CREATE INDEX receipts_by_time ON receipts (
+            at, id, client, profile, model, outcome, status, seconds, failed, mended, rules, words,
+            key, team, upstream, session)""",
+        "CREATE INDEX receipts_by_key ON receipts (key, at, id)",
+        "CREATE INDEX receipts_by_session ON receipts (session, at, id)",
+        f"""CREATE TABLE usage (
+            hour INTEGER NOT NULL, key TEXT NOT NULL, team TEXT NOT NULL, model TEXT NOT NULL,
+            upstream TEXT NOT NULL, {_SUMS},
+            PRIMARY KEY (hour, key, team, model, upstream)) WITHOUT ROWID""",
+        f"""CREATE TABLE usage_by_session (
+            hour INTEGER NOT NULL, key TEXT NOT NULL, team TEXT NOT NULL, model TEXT NOT NULL,
+            upstream TEXT NOT NULL, session TEXT NOT NULL, {_SUMS},
+            PRIMARY KEY (hour, key, team, model, upstream, session)) WITHOUT ROWID""",
+        "CREATE INDEX usage_of_session ON usage_by_session (session)",
+        """CREATE TABLE access_keys (
+            name TEXT PRIMARY KEY, hash BLOB NOT NULL, prefix TEXT NOT NULL, team TEXT NOT NULL,
+            role TEXT NOT NULL, models TEXT NOT NULL, limits BLOB NOT NULL, created REAL NOT NULL,
+            expires REAL, revoked REAL, last_used REAL)""",
+        "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL, expires REAL NOT NULL)",
+        "CREATE INDEX counters_by_expiry ON counters (expires)",
+        fill_usage,
+    ),
+    (
+        # Receipts that are there already are not counted: they do not have all that is counted.
+        """CREATE TABLE scores (
+            day INTEGER NOT NULL, upstream TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL,
+            name TEXT NOT NULL, count INTEGER NOT NULL,
+            PRIMARY KEY (day, upstream, model, kind, name)) WITHOUT ROWID""",
+    ),
+    (
+        "ALTER TABLE receipts ADD COLUMN opening TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE sessions (
+            session TEXT PRIMARY KEY, key TEXT NOT NULL, team TEXT NOT NULL, profile TEXT NOT NULL,
+            opening TEXT NOT NULL, first REAL NOT NULL, last REAL NOT NULL) WITHOUT ROWID""",
+        "CREATE INDEX sessions_by_time ON sessions (last, session)",
+        "CREATE INDEX sessions_by_key ON sessions (key, last, session)",
+        """INSERT INTO sessions SELECT session, max(key), max(team), max(profile), '', min(at), max(at)
+            FROM receipts WHERE session <> '' GROUP BY session""",
+    ),
+)  # fmt: skip
 
 _APPLICATION = 0x44524147
 """Marks the file as a Dragoman store, so that no other program's database is changed."""
@@ -127,7 +184,10 @@ def _check(connection: sqlite3.Connection, path: Path | None) -> None:
 def _migrate(connection: sqlite3.Connection) -> None:
     for step in MIGRATIONS[_number(connection, "user_version") :]:
         for statement in step:
-            connection.execute(statement)
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(statement)
     # Write these even if they are correct already: that shows whether the file is writable.
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
@@ -135,3 +195,32 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+
+
+def status(connection: sqlite3.Connection, path: Path | None) -> StoreStatus:
+    """What there is to tell about an open store."""
+    version = _number(connection, "user_version")
+
+    def one(sql: str) -> Any:
+        return connection.execute(sql).fetchone()[0]
+
+    return StoreStatus(
+        engine="sqlite",
+        place=str(path or "memory"),
+        version=version,
+        pending=len(MIGRATIONS) - version,
+        bytes=used_bytes(connection),
+        receipts=one("SELECT count(*) FROM receipts"),
+        entries=one("SELECT count(*) FROM entries"),
+        oldest=one("SELECT min(at) FROM receipts"),
+    )
+
+
+def read_status(path: Path) -> StoreStatus:
+    """The status of a file, which stays as it is. Raises StoreError."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            _check(connection, path)
+            return status(connection, path)
+    except sqlite3.Error as error:
+        raise problem(path, error) from None

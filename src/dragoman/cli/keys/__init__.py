@@ -1,0 +1,1 @@
+"""`dragoman keys`: makes, lists, revokes and rotates keys."""

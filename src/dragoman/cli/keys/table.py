@@ -1,0 +1,48 @@
+"""The table that `dragoman keys list` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One key, without its secret. Times are in UTC."""
+
+    name: str
+    secret: str
+    """The first characters of the secret, or where it is."""
+    role: str
+    team: str = ""
+    models: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    state: str = ""
+    """`revoked`, `expired`, or empty."""
+    created: str = ""
+    last_used: str = ""
+    expires: str = ""
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The rows as aligned lines below a head."""
+    head = ["NAME", "ROLE", "TEAM", "SECRET", "MODELS", "LIMITS", "LAST USED", "EXPIRES"]
+    lines = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.name,
+        row.role,
+        row.team or "-",
+        row.secret,
+        ", ".join(row.models) or "all",
+        "; ".join(row.limits) or "none",
+        row.last_used or "-",
+        row.state or row.expires or "never",
+    ]

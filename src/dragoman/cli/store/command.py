@@ -1,0 +1,67 @@
+"""The commands below `store`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..options import CONFIG
+
+
+@click.group()
+def store() -> None:
+    r"""Look at the store, bring it up to date, export it, and delete what is too old.
+
+    The store is the one of the config (server.store): a file, or a database of PostgreSQL.
+
+    \b
+    Examples:
+      dragoman store status
+      dragoman store export --since 7d > receipts.jsonl
+    """
+
+
+@store.command()
+@CONFIG
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(config_file: Path | None, as_json: bool) -> None:
+    """Say what is in the store, how large it is, and whether its tables are up to date. Changes nothing."""
+    from . import work
+
+    click.echo(work.status(config_file, as_json=as_json))
+
+
+@store.command()
+@CONFIG
+def migrate(config_file: Path | None) -> None:
+    """Bring the tables up to date. A gateway does this too when it starts."""
+    from . import work
+
+    click.echo(work.migrate(config_file))
+
+
+@store.command()
+@CONFIG
+@click.option("--since", metavar="TIME", help="Only receipts since then: 7d, 12h, or a date (2026-01-31).")
+@click.option("--before", metavar="TIME", help="Only receipts before then.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="FILE",
+    help="Write to this file instead of stdout.",
+)
+def export(config_file: Path | None, since: str | None, before: str | None, output: Path | None) -> None:
+    """Print all receipts as JSON lines, the oldest first. Progress goes to stderr."""
+    from . import work
+
+    work.export(config_file, work.moment(since, 0.0), work.moment(before, float("inf")), output)
+
+
+@store.command()
+@CONFIG
+def prune(config_file: Path | None) -> None:
+    """Delete receipts, answers and recordings that the config does not keep. A gateway does this too."""
+    from . import work
+
+    click.echo(work.prune(config_file))

@@ -1,0 +1,1 @@
+"""`dragoman usage`: what was used and what it cost."""

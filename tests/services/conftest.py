@@ -1,0 +1,48 @@
+"""Tests on real servers, by `make test-services`: a default run has none of them."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import services
+
+collect_ignore_glob = [] if os.environ.get("DRAGOMAN_SERVICES") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[services.Postgres]:
+    """One PostgreSQL for all tests of this process. A test has a database of its own in it."""
+    server = services.Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: services.Postgres) -> Iterator[services.PgBouncer]:
+    """A pooler in front of `postgres`."""
+    server = services.PgBouncer(postgres)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[services.Redis]:
+    """One Valkey or Redis for all tests of this process."""
+    server = services.Redis()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def database(postgres: services.Postgres) -> str:
+    """The address of a new, empty database."""
+    return services.new_database(postgres)
