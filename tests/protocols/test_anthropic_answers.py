@@ -1,4 +1,4 @@
-"""Anthropic's answers: what real streams do beyond the grammar, and what ours never do."""
+"""Anthropic answers: quirks of real streams are read, and the written streams are strict."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_thinking_with_its_signature_and_redacted_thinking() -> None:
     assert BlockStart(1, Thinking(seal=Seal(P, "blob", issuer="up", redacted=True))) in found
 
 
-def test_the_whole_answer_stands_in_message_start() -> None:
+def test_an_answer_that_is_complete_in_message_start() -> None:
     """Quirk 98: programmatic tool calling sends nothing but `message_start` and `message_stop`."""
     call = {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}}
     whole = begun(content=[{"type": "text", "text": "ok"}, call], stop_reason="tool_use")
@@ -110,7 +110,7 @@ def test_the_whole_answer_stands_in_message_start() -> None:
     assert said.end == End(Stop.TOOL)
 
 
-def test_input_in_the_start_of_a_call_counts_unless_it_is_streamed() -> None:
+def test_input_in_the_start_of_a_call_is_used_unless_it_is_streamed() -> None:
     """Quirk 99."""
     given = start(0, type="tool_use", id="t1", name="f", input={"a": 1})
     assert answer(P, begun(), given, stop(0), stopped("tool_use"), OVER).calls()[0].arguments == '{"a": 1}'
@@ -122,8 +122,8 @@ def test_input_in_the_start_of_a_call_counts_unless_it_is_streamed() -> None:
     assert said.calls()[0].arguments == '{"b":2}'
 
 
-def test_the_last_usage_replaces_what_the_start_said() -> None:
-    """Quirks 92 and 100: counts are cumulative, what is left out keeps its value."""
+def test_the_last_usage_replaces_that_of_the_start() -> None:
+    """Quirks 92 and 100: counts are cumulative, and a missing count keeps its value."""
     first = {"input_tokens": 55_196, "cache_read_input_tokens": 7, "output_tokens": 1}
     last = {"input_tokens": 181, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 5}}
     said = answer(P, begun(usage=first), stopped("end_turn", last), OVER)
@@ -156,8 +156,8 @@ def test_a_stop_sequence_and_an_explanation_are_kept() -> None:
     )
 
 
-def test_blocks_of_its_own_stay_whole() -> None:
-    """A server tool's input is streamed like a call's, but the call is not the client's to run."""
+def test_server_tool_blocks_stay_whole() -> None:
+    """A server tool's input is streamed like a call's, but the client does not run it."""
     found = events(
         P,
         begun(),
@@ -194,7 +194,7 @@ def test_citations() -> None:
     ],
     ids=["no start", "no stop", "gap", "no index", "started twice", "stopped twice", "no delta", "new delta"],
 )
-def test_sloppy_blocks_are_understood(frames: list[Any]) -> None:
+def test_incomplete_blocks_are_read(frames: list[Any]) -> None:
     said = answer(P, begun(), *frames, stopped("end_turn"), OVER)
     assert (said.text(), said.end) == ("hi", End(Stop.END))
 
@@ -222,7 +222,7 @@ def test_errors_end_the_answer(frame: Any, kind: FailureKind, message: str) -> N
 
 
 @pytest.mark.parametrize("kept", range(6))
-def test_without_a_stop_reason_it_was_cut(kept: int) -> None:
+def test_an_answer_without_a_stop_reason_is_cut(kept: int) -> None:
     whole = [
         begun(),
         start(0, type="text", text=""),
@@ -249,7 +249,7 @@ def test_unknown_events_are_kept() -> None:
     )
 
 
-# Written.
+# Writing.
 
 OPENED = [Start("", "c"), UsageSeen(Usage(input=3, cache_read=2))]
 
@@ -285,7 +285,7 @@ def test_a_written_answer() -> None:
     }
 
 
-def test_a_foreign_seal_on_a_call_travels_in_a_thought_before_it() -> None:
+def test_a_foreign_seal_on_a_call_is_written_as_a_thinking_block_before_it() -> None:
     sealed = ToolCall(id="t1", name="f", seal=Seal("gemini", "c2ln"))
     said = [*OPENED, BlockStart(0, sealed), BlockEnd(0), End(Stop.TOOL)]
     blocks = [frame["content_block"]["type"] for frame in written(P, *said) if "content_block" in frame]
@@ -293,7 +293,7 @@ def test_a_foreign_seal_on_a_call_travels_in_a_thought_before_it() -> None:
     assert [block["type"] for block in rendered(P, *said)["content"]] == ["thinking", "tool_use"]
 
 
-def test_what_has_no_place_leaves_no_gap() -> None:
+def test_dropped_blocks_leave_no_gap_in_the_indexes() -> None:
     said = [
         *OPENED,
         BlockStart(0, Media(kind="image", data="aGk=")),
@@ -311,7 +311,7 @@ def test_what_has_no_place_leaves_no_gap() -> None:
     assert rendered(P, *said)["content"] == [{"type": "text", "text": "no"}]
 
 
-def test_nothing_but_an_error_before_the_start() -> None:
+def test_an_error_before_the_start_is_the_only_event() -> None:
     assert written(P, Ping(), Unknown(P, "x", b"{}")) == []
     failed = Failed(FailureKind.OVERLOADED, "busy", 529)
     assert written(P, failed) == [

@@ -1,4 +1,4 @@
-"""Anthropic requests, read from what clients really send and written from everything neutral."""
+"""Anthropic requests: bodies of real clients are read, and every neutral request can be written."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def part_of(block: dict[str, Any], *, result: bool = False) -> Any:
     return read(body(user(block))).messages[0].parts[0]
 
 
-# What clients send (clients.md 2.1).
+# Bodies of real clients (clients.md 2.1).
 
 CLAUDE_CODE = {
     "model": "claude-opus-5-5",
@@ -244,7 +244,7 @@ def test_claude_code_is_read():
     bash, deferred = request.tools
     assert bash.extras == {"eager_input_streaming": True}
     assert (deferred.deferred, deferred.kind) == (True, "function")
-    # The last system message that says so sets this turn's effort.
+    # The last system message with an effort sets that of this turn.
     assert request.settings.reasoning == Reasoning(True, "medium", adaptive=True, show=False)
     assert request.settings.user == CLAUDE_CODE["metadata"]["user_id"]
     assert request.extras == {"context_management": CLAUDE_CODE["context_management"]}
@@ -331,7 +331,7 @@ def test_media_are_read(block: dict[str, Any], expected: dict[str, Any], in_resu
     assert part.raw == Raw("anthropic", block)
 
 
-def test_results_only_anthropic_knows_are_words():
+def test_results_that_only_anthropic_knows_become_text():
     assert "Grep" in part_of({"type": "tool_reference", "tool_name": "Grep"}, result=True).text
     state = {"type": "browser_state", "tabs": []}
     assert json.loads(part_of(state, result=True).text) == state
@@ -390,7 +390,7 @@ def test_tools_of_an_mcp_server_can_be_chosen():
     assert request.settings.tool_choice == ToolChoice("named", "known_there")
 
 
-def test_counting_needs_no_bound():
+def test_counting_needs_no_max_tokens():
     value = body()
     del value["max_tokens"]
     assert read(value, "/v1/messages/count_tokens").settings.max_tokens is None
@@ -470,11 +470,11 @@ def test_broken_json_is_refused():
             read_request(text)
 
 
-# The same protocol on both sides: nothing changes but what must.
+# The same protocol on both sides: only necessary changes.
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_body_goes_back_as_it_came(name: str):
+def test_a_body_for_its_own_protocol_is_unchanged(name: str):
     request = read(SAMPLES[name])
     before = copy.deepcopy(request.raw)
     written = write_request(request, TARGET)
@@ -485,8 +485,8 @@ def test_a_body_goes_back_as_it_came(name: str):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_changed_request_keeps_the_client_s_own(name: str):
-    """Without the whole body, its messages, tools and unknown fields still are what they were."""
+def test_a_changed_request_keeps_the_clients_members(name: str):
+    """Without the whole body, its messages, tools and unknown fields are still unchanged."""
     given = SAMPLES[name]
     written = write_request(read(given).changed(stream=True), TARGET).body
     assert written["messages"] == given["messages"]
@@ -547,7 +547,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @settings(max_examples=60, deadline=None)
 @given(conversations(), FURTHER, FURTHER)
-def test_any_body_goes_back_as_it_came(messages: Any, further: Any, schema: Any):
+def test_any_body_for_its_own_protocol_is_unchanged(messages: Any, further: Any, schema: Any):
     tools = [{"name": "f", "input_schema": schema, **further}]
     given_body = body(*messages, tools=tools, **{f"x_{k}": v for k, v in further.items()})
     request = read(given_body)
@@ -578,7 +578,7 @@ def test_the_newer_version_gets_no_sampling():
     assert write_request(read(body(temperature=2)), TARGET).body["temperature"] == 2
 
 
-def test_escaped_ids_are_the_upstream_s_own_again():
+def test_escaped_ids_are_restored_for_the_upstream():
     escaped = ids.for_client("functions.Bash:0", IDS)
     assert IDS.legal(escaped)
     given_body = body(assistant(tool_use(escaped)), user(tool_result(escaped, content="x")))
@@ -626,7 +626,7 @@ def test_foreign_seals_are_read_and_never_reach_an_anthropic_upstream():
     for changed in (request, request.changed()):
         written = write_request(changed, TARGET)
         assert written.body["messages"][0]["content"] == [tool_use()]
-        # Anthropic would refuse to think on after calls without its own thoughts.
+        # Anthropic refuses to continue thinking after calls without its own thinking blocks.
         assert written.body["thinking"] == {"type": "disabled"}
         assert [n.rule for n in written.notices] == ["reasoning-dropped"]
     assert "ZHJhZ29tYW4x" not in json.dumps(write_request(request, TARGET).body)
@@ -641,7 +641,7 @@ def test_wrapped_seals_go_to_their_issuer_only(issuer: str, kept: bool):
     assert blocks == ([unwrapped] if kept else []) + [tool_use()]
 
 
-def test_what_our_encoder_left_empty_does_not_reach_a_claude():
+def test_empty_blocks_of_our_encoder_do_not_reach_anthropic():
     citation = {"type": "web_search_result_location", "url": "u", "title": "t", "cited_text": "c"}
     cited = {"type": "text", "text": "a", "citations": [citation | {"encrypted_index": ""}]}
     blank = {"type": "thinking", "thinking": "hm", "signature": ""}
@@ -664,7 +664,7 @@ def test_what_our_encoder_left_empty_does_not_reach_a_claude():
         (None, "", None),
     ],
 )  # fmt: skip
-def test_neutral_thoughts_go_to_their_issuer_only(seal: Seal | None, issuer: str, expected: Any):
+def test_neutral_reasoning_goes_to_its_issuer_only(seal: Seal | None, issuer: str, expected: Any):
     thought = Message("assistant", (Thinking("hm", seal), Text("so")))
     request = _foreign(thought, Message("user", (Text("go on"),)))
     blocks = write_request(request, Target(model="m", issuer=issuer)).body["messages"][1]["content"]
@@ -672,7 +672,7 @@ def test_neutral_thoughts_go_to_their_issuer_only(seal: Seal | None, issuer: str
     assert blocks[-1] == {"type": "text", "text": "so"}
 
 
-# Written from neutral requests: the matrix, row by row.
+# Writing neutral requests: the matrix, row by row.
 
 
 def call_of(id: str = "call_1", name: str = "f", **fields: Any) -> ToolCall:
@@ -697,7 +697,7 @@ def _with(**said: Any) -> Request:
 
 
 def _contains(value: Any, fragment: Any) -> bool:
-    """Is `fragment` in `value`? Objects may say more, None is "not there"."""
+    """Is `fragment` in `value`? Objects may have more members. None means that a member is absent."""
     if isinstance(fragment, dict) and isinstance(value, dict):
         return all(
             (k not in value) if v is None else (k in value and _contains(value[k], v))
@@ -917,7 +917,7 @@ MATRIX: list[tuple[str, Request, Any, set[str]]] = [
 @pytest.mark.parametrize(
     ("request_", "fragment", "rules"), [row[1:] for row in MATRIX], ids=[row[0] for row in MATRIX]
 )
-def test_the_matrix(request_: Request, fragment: dict[str, Any], rules: set[str]):
+def test_each_row_of_the_matrix(request_: Request, fragment: dict[str, Any], rules: set[str]):
     written = write_request(request_, TARGET)
     assert _contains(written.body, fragment), written.body
     assert {notice.rule for notice in written.notices} == rules
@@ -953,7 +953,7 @@ def test_the_matrix(request_: Request, fragment: dict[str, Any], rules: set[str]
         (_foreign(tools=(Tool(name="m", kind="hosted", hosted="mcp"),)), "tools[0]"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_carried_is_refused(request_: Request, path: str):
+def test_parts_that_cannot_be_carried_are_refused(request_: Request, path: str):
     with pytest.raises(BadRequest) as caught:
         write_request(request_, TARGET)
     assert caught.value.path == path
@@ -965,7 +965,7 @@ def _written(request: Request, target: Target = TARGET) -> list[dict[str, Any]]:
     return written.body["messages"]
 
 
-def test_results_stand_first_and_in_the_order_of_their_calls():
+def test_results_come_first_and_in_the_order_of_their_calls():
     request = _foreign(
         Message("assistant", (call_of("a"),)),
         Message("assistant", (call_of("b"),)),
@@ -994,10 +994,10 @@ def test_results_may_hold_pictures_or_nothing():
     assert [block["type"] for block in a["content"]] == ["text", "image"]
     assert a["cache_control"] == {"type": "ephemeral"}
     assert b == tool_result("b")
-    assert c["content"], "an error without words is refused"
+    assert c["content"], "an error without a message is refused"
 
 
-def test_freeform_calls_travel_as_functions():
+def test_freeform_calls_are_written_as_functions():
     call = call_of(name="patch", arguments='*** Begin\n"x"', kind="custom")
     request = _foreign(Message("assistant", (call,)), _result_message(), tools=(GRAMMAR,))
     written = write_request(request, TARGET)
@@ -1016,7 +1016,7 @@ def test_calls_in_the_history_need_declared_tools():
     check_anthropic(written.body)
 
 
-def test_illegal_names_are_the_same_everywhere():
+def test_an_illegal_name_has_one_replacement_everywhere():
     tool = Tool(name="mcp/files.read", parameters=OBJECT)
     request = _foreign(
         Message("assistant", (call_of(name=tool.name),)),
@@ -1049,15 +1049,15 @@ def test_ids_are_legal_distinct_and_shared(call_ids: list[str]):
     assert given_ids == [block["tool_use_id"] for block in results["content"]]
 
 
-def test_an_id_used_again_is_told_apart():
-    """Some providers number the calls of each turn from nought; Anthropic refuses that."""
+def test_a_reused_id_becomes_unique():
+    """Some providers number the calls of each turn from zero. Anthropic refuses repeated ids."""
     turn = (Message("assistant", (call_of("call_0"),)), _result_message("call_0"))
     messages = _written(_foreign(*turn, *turn, *turn, tools=(F,)))
     found = [m["content"][0].get("id") or m["content"][0]["tool_use_id"] for m in messages[1:]]
     assert found == ["call_0", "call_0", "call_0_2", "call_0_2", "call_0_3", "call_0_3"]
 
 
-def test_the_same_beginning_gives_the_same_bytes():
+def test_the_same_prefix_gives_the_same_bytes():
     turns = (
         Message("assistant", (Text("a"), call_of(arguments='{"b":1,"a":2}'))),
         _result_message(),
@@ -1085,21 +1085,21 @@ def test_the_same_beginning_gives_the_same_bytes():
         ("claude-fable-5", Reasoning(enabled=False), {"thinking": None}),
     ],
 )  # fmt: skip
-def test_thinking_is_said_the_way_the_model_takes_it(
+def test_thinking_is_written_in_the_form_of_the_model(
     model: str, reasoning: Reasoning, expected: dict[str, Any]
 ):
     request = _with(reasoning=reasoning, max_tokens=32_000)
     assert _contains(write_request(request, Target(model=model)).body, expected)
 
 
-def test_newer_claudes_take_one_way_of_sampling():
+def test_newer_claudes_get_one_sampling_parameter():
     written = write_request(_with(temperature=0.5, top_p=0.9), Target(model="claude-sonnet-4-5"))
     assert "top_p" not in written.body
     assert [n.rule for n in written.notices] == ["top-p-dropped"]
     assert write_request(_with(temperature=0.5), NEW).notices[0].rule == "temperature-dropped"
 
 
-def test_json_is_asked_for_in_words():
+def test_json_output_is_requested_in_the_prompt():
     request = _messages(SYSTEM, HI, settings=Settings(format=Format("json")))
     system = write_request(request, TARGET).body["system"]
     assert system[0] == _text("be good")
@@ -1110,7 +1110,7 @@ def test_json_is_asked_for_in_words():
     assert "output_config" not in old.body
 
 
-def test_stop_sequences_of_white_space_are_left_to_us():
+def test_whitespace_stop_sequences_are_emulated():
     written: Outgoing = write_request(_with(stop=("a", "\n\n", "")), TARGET)
     assert (written.body["stop_sequences"], written.stop) == (["a"], ("\n\n",))
 
@@ -1120,7 +1120,7 @@ def test_long_users_are_hashed():
     assert len(user_id) == 64
 
 
-def test_what_we_add_to_a_client_s_own_conversation_is_written_beside_it():
+def test_added_messages_are_written_beside_the_clients_own():
     request = read(EVERYTHING)
     note = Message("user", (Text("you are going round in circles"),))
     changed = request.changed(messages=(*request.messages, note))
@@ -1135,7 +1135,7 @@ def test_what_we_add_to_a_client_s_own_conversation_is_written_beside_it():
 
 
 def test_a_rebuilt_message_keeps_its_blocks():
-    """A message that was built again from its parts still has every block as the client sent it."""
+    """A message that was rebuilt from its parts keeps every block of the client."""
     request = read(EVERYTHING)
     rebuilt = tuple(Message(m.role, m.parts) for m in request.messages)
     written = write_request(request.changed(messages=rebuilt), TARGET).body

@@ -90,7 +90,7 @@ def written(client: str, given: tuple[str, Json], target: Target = TARGET) -> Ou
 
 
 def blocks(body: Json) -> list[Json]:
-    """All that can be marked, in the order in which Anthropic reads it."""
+    """All blocks that can have a mark, in the order in which Anthropic reads them."""
     system = body.get("system") or []
     said = [block for turn in body["messages"] for block in turn["content"]]
     return [*body.get("tools", []), *([{"text": system}] if isinstance(system, str) else system), *said]
@@ -105,8 +105,8 @@ def unmarked(body: Json) -> list[bytes]:
 
 
 @pytest.mark.parametrize("client", OTHERS)
-def test_the_next_turn_reads_what_this_turn_wrote(client: str) -> None:
-    """Nothing but the marks moves, and the last mark of each turn is a mark of the next one."""
+def test_the_next_turn_reads_the_cache_of_this_turn(client: str) -> None:
+    """Only the marks move, and the last mark of each turn is also a mark of the next one."""
     before: list[bytes] = []
     last = -1
     for turns in range(1, TURNS):
@@ -124,7 +124,7 @@ def test_the_next_turn_reads_what_this_turn_wrote(client: str) -> None:
 
 @pytest.mark.parametrize("client", OTHERS)
 @pytest.mark.parametrize(("tools", "system"), [(False, False), (True, False), (False, True)])
-def test_what_is_not_there_is_not_marked(client: str, tools: bool, system: bool) -> None:
+def test_missing_parts_get_no_mark(client: str, tools: bool, system: bool) -> None:
     body = written(client, OTHERS[client](1, tools, system)).body
     check_anthropic(body)
     ends = [len(body.get("tools", [])) - 1] if tools else []
@@ -133,7 +133,7 @@ def test_what_is_not_there_is_not_marked(client: str, tools: bool, system: bool)
 
 
 @pytest.mark.parametrize("client", OTHERS)
-def test_the_marks_are_on_the_receipt_and_no_warning(client: str) -> None:
+def test_the_marks_are_a_notice_without_a_warning(client: str) -> None:
     (notice,) = written(client, OTHERS[client](3)).notices
     assert (notice.rule, notice.warning) == ("cache-marks-added", False)
     assert notice.message.endswith("marks after tools, system, messages[2], messages[4]")
@@ -145,7 +145,7 @@ def test_without_the_setting_nothing_is_marked(client: str) -> None:
     assert (marked(sent.body), sent.notices) == ([], ())
 
 
-def test_a_client_that_marks_is_left_alone() -> None:
+def test_a_client_with_its_own_marks_is_unchanged() -> None:
     path, body = chat(3)
     body["messages"][1]["content"] = [{"type": "text", "text": "Begin.", "cache_control": EPHEMERAL}]
     sent = written("openai-chat", (path, body))
@@ -186,22 +186,22 @@ SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "
     ],
     ids=["request", "system", "tool", "message", "opaque"],
 )
-def test_an_anthropic_client_that_marks_is_left_alone(members: Json) -> None:
+def test_an_anthropic_client_with_its_own_marks_is_unchanged(members: Json) -> None:
     path, body = anthropic(1, **members)
     sent = written("anthropic", (path, body))
     assert sent.body == body | {"model": "claude-x"}
     assert sent.notices == ()
 
 
-def test_an_upstream_that_takes_marks_on_blocks_only() -> None:
+def test_an_upstream_that_accepts_marks_on_blocks_only() -> None:
     target = Target(model="m", cache_marks="blocks")
     assert "cache_control" not in written("anthropic", anthropic(2), target).body
     assert len(marked(written("openai-chat", chat(3), target).body)) == 4
 
 
 @pytest.mark.parametrize("client", ["openai-chat", "gemini"])
-def test_a_last_word_of_the_model_is_not_marked(client: str) -> None:
-    """A conversation may end with words that the model is to continue."""
+def test_a_prefilled_assistant_message_is_not_marked(client: str) -> None:
+    """A conversation may end with assistant text that the model continues."""
     path, body = OTHERS[client](1)
     if client == "openai-chat":
         body["messages"].append({"role": "assistant", "content": "I"})

@@ -1,4 +1,4 @@
-"""Cursor's two reply formats: each call announced, then given whole, whatever the upstream cut it into."""
+"""Cursor's two reply formats: each call is announced, then sent whole, for every upstream chunking."""
 
 import doctest
 import json
@@ -37,7 +37,7 @@ EVERY_UPSTREAM = pytest.mark.parametrize("upstream", PROTOCOLS)
 PATCH = "*** Begin Patch\n*** Update File: README.md\n+Add OpenRouter Example 東😀\n*** End Patch\n"
 
 
-def said(upstream: str, *events: Event) -> bytes:
+def upstream_stream(upstream: str, *events: Event) -> bytes:
     """An upstream's stream of these events."""
     return PROTOCOLS[upstream].stream_encoder(MINTED).encode(list(events))
 
@@ -47,7 +47,7 @@ def called(
 ) -> bytes:
     """One call, its arguments in pieces of one character."""
     kind = "custom" if custom else "function"
-    return said(
+    return upstream_stream(
         upstream,
         Start(model="m"),
         BlockStart(0, ToolCall(id="call_1", name=name, kind=kind)),
@@ -57,7 +57,9 @@ def called(
     )
 
 
-def hear(upstream: str, client: Any, body: bytes, tools: Any = (), *, size: int = 1, **more: Any) -> bytes:
+def understood(
+    upstream: str, client: Any, body: bytes, tools: Any = (), *, size: int = 1, **more: Any
+) -> bytes:
     options = Options(mode="whole", id="x1", created=5, model="asked-for", **more)
     it = Exchange(upstream, client, tools=declared(tools), options=options)
     got = run(it, sliced(body, size))
@@ -91,21 +93,21 @@ def test_each_tool_arrives_in_its_own_structure(upstream: str, golden: Golden) -
         {"finish_reason": "tool_calls"},
     ]
     for size in (1, len(body)):
-        assert frames(hear(upstream, CURSOR, body, size=size, include_usage=False)) == [*want, "[DONE]"]
-    assert json.loads(hear(upstream, CURSOR, body, stream=False, include_usage=False)) == want
+        assert frames(understood(upstream, CURSOR, body, size=size, include_usage=False)) == [*want, "[DONE]"]
+    assert json.loads(understood(upstream, CURSOR, body, stream=False, include_usage=False)) == want
 
 
 @EVERY_UPSTREAM
 @pytest.mark.parametrize("golden", GOLDEN, ids=golden_id)
-def test_in_chat_each_call_is_a_head_and_one_piece(upstream: str, golden: Golden) -> None:
+def test_in_chat_each_call_is_a_head_and_one_fragment(upstream: str, golden: Golden) -> None:
     body = called(upstream, golden.name, json.dumps(golden.arguments))
     for size in (1, len(body)):
-        head, rest = fragments(hear(upstream, CURSOR_CHAT, body, size=size))
+        head, rest = fragments(understood(upstream, CURSOR_CHAT, body, size=size))
         empty = {"name": golden.name, "arguments": ""}
         assert head == {"index": 0, "id": "call_1", "type": "function", "function": empty}
         assert set(rest) == {"index", "function"}
         assert json.loads(rest["function"]["arguments"]) == golden.arguments
-    whole = json.loads(hear(upstream, CURSOR_CHAT, body, stream=False))
+    whole = json.loads(understood(upstream, CURSOR_CHAT, body, stream=False))
     (call,) = whole["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == golden.arguments
 
@@ -114,7 +116,7 @@ def test_in_chat_each_call_is_a_head_and_one_piece(upstream: str, golden: Golden
 def test_a_tool_that_is_not_cursors_is_mcp_with_its_arguments_as_text(upstream: str) -> None:
     arguments = {"city": "Ōsaka", "days": [1, 2], "none": None}
     body = called(upstream, "get_weather", compact(arguments))
-    _, given, *_ = frames(hear(upstream, CURSOR, body))
+    _, given, *_ = frames(understood(upstream, CURSOR, body))
     assert given["tool_call_v2"]["tool"] == 19
     (tool,) = given["tool_call_v2"]["mcp_params"]["tools"]
     assert set(tool) == {"name", "parameters"}
@@ -124,13 +126,15 @@ def test_a_tool_that_is_not_cursors_is_mcp_with_its_arguments_as_text(upstream: 
 
 @EVERY_UPSTREAM
 def test_the_title_is_not_cut_to_its_first_letter(upstream: str) -> None:
-    """Cursor took the first piece of the arguments for all of them: "Add OpenRouter Example" came as "A"."""
+    """Cursor took the first fragment for all arguments: "Add OpenRouter Example" arrived as "A"."""
     title = "Add OpenRouter Example"
     body = called(upstream, "create_task", json.dumps({"title": title}))
-    pieces = [call["function"]["arguments"] for call in fragments(hear(upstream, CURSOR_CHAT, body))]
+    pieces = [call["function"]["arguments"] for call in fragments(understood(upstream, CURSOR_CHAT, body))]
     assert pieces[0] == ""
     assert [json.loads(piece) for piece in pieces[1:]] == [{"title": title}]
-    (given,) = [f["tool_call_v2"] for f in frames(hear(upstream, CURSOR, body))[:-1] if "tool_call_v2" in f]
+    (given,) = [
+        f["tool_call_v2"] for f in frames(understood(upstream, CURSOR, body))[:-1] if "tool_call_v2" in f
+    ]
     assert json.loads(given["mcp_params"]["tools"][0]["parameters"]) == {"title": title}
 
 
@@ -138,27 +142,27 @@ APPLY_PATCH = [{"name": "ApplyPatch", "kind": "custom"}]
 
 
 @EVERY_UPSTREAM
-def test_apply_patch_stays_freeform_in_chat_and_comes_in_one_piece(upstream: str) -> None:
+def test_apply_patch_stays_freeform_in_chat_and_is_one_fragment(upstream: str) -> None:
     if PROTOCOLS[upstream].names.custom:
         body = called(upstream, "ApplyPatch", PATCH, custom=True)
     else:
         body = called(upstream, "ApplyPatch", json.dumps({"input": PATCH}))
-    head, rest = fragments(hear(upstream, CURSOR_CHAT, body, APPLY_PATCH))
+    head, rest = fragments(understood(upstream, CURSOR_CHAT, body, APPLY_PATCH))
     empty = {"name": "ApplyPatch", "input": ""}
     assert head == {"index": 0, "id": "call_1", "type": "custom", "custom": empty}
     assert rest == {"index": 0, "custom": {"input": PATCH}}
-    whole = json.loads(hear(upstream, CURSOR_CHAT, body, APPLY_PATCH, stream=False))
+    whole = json.loads(understood(upstream, CURSOR_CHAT, body, APPLY_PATCH, stream=False))
     (call,) = whole["choices"][0]["message"]["tool_calls"]
     assert call == {"id": "call_1", "type": "custom", "custom": {"name": "ApplyPatch", "input": PATCH}}
-    _, given, *_ = frames(hear(upstream, CURSOR, body, APPLY_PATCH))
+    _, given, *_ = frames(understood(upstream, CURSOR, body, APPLY_PATCH))
     (tool,) = given["tool_call_v2"]["mcp_params"]["tools"]
     assert json.loads(tool["parameters"]) == {"input": PATCH}
 
 
 @pytest.mark.parametrize("upstream", [CHAT, RESPONSES])
-def test_a_freeform_call_that_was_cut_is_never_given(upstream: str) -> None:
+def test_a_cut_freeform_call_is_never_sent(upstream: str) -> None:
     body = called(upstream, "ApplyPatch", PATCH, custom=True, stop=Stop.MAX_TOKENS)
-    got = frames(hear(upstream, CURSOR, body, APPLY_PATCH, include_usage=False))
+    got = frames(understood(upstream, CURSOR, body, APPLY_PATCH, include_usage=False))
     assert got[1:] == [{"finish_reason": "length"}, "[DONE]"]
     assert set(got[0]) == {"partial_tool_call"}
 
@@ -167,7 +171,7 @@ def test_a_freeform_call_that_was_cut_is_never_given(upstream: str) -> None:
 @pytest.mark.parametrize("kind", ["tool", "parallel"])
 def test_a_stream_cut_anywhere_gives_only_whole_calls(upstream: str, kind: str) -> None:
     body = SAMPLES[upstream][kind].stream
-    whole = neutral.reduce(CURSOR, hear(upstream, CURSOR, body), stream=True)
+    whole = neutral.reduce(CURSOR, understood(upstream, CURSOR, body), stream=True)
     for cut in range(0, len(body), 7):
         it = Exchange(upstream, CURSOR, options=Options(mode="whole", id="x1"))
         got = run(it, [body[:cut]])
@@ -180,9 +184,9 @@ def test_a_stream_cut_anywhere_gives_only_whole_calls(upstream: str, kind: str) 
 
 @pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, RESPONSES])
 @pytest.mark.parametrize("client", [CURSOR, CURSOR_CHAT], ids=["v2", "chat"])
-def test_a_call_cut_by_the_token_limit_is_told_as_cut(upstream: str, client: Any) -> None:
+def test_a_call_cut_by_the_token_limit_is_reported_as_cut(upstream: str, client: Any) -> None:
     body = called(upstream, "Read", '{"path": "src/a', stop=Stop.MAX_TOKENS)
-    got = hear(upstream, client, body, include_usage=False)
+    got = understood(upstream, client, body, include_usage=False)
     if client == CURSOR:
         assert [list(f) for f in frames(got)[:-1]] == [["partial_tool_call"], ["finish_reason"]]
         assert frames(got)[1] == {"finish_reason": "length"}
@@ -192,8 +196,8 @@ def test_a_call_cut_by_the_token_limit_is_told_as_cut(upstream: str, client: Any
         assert frames(got)[-2]["choices"][0]["finish_reason"] == "length"
 
 
-def test_parallel_calls_are_given_one_after_another() -> None:
-    body = said(
+def test_parallel_calls_are_sent_one_after_another() -> None:
+    body = upstream_stream(
         CHAT,
         Start(model="m"),
         BlockStart(0, ToolCall(id="a", name="Read")),
@@ -206,17 +210,17 @@ def test_parallel_calls_are_given_one_after_another() -> None:
         BlockEnd(1),
         End(Stop.TOOL),
     )
-    told = [next(iter(f.items())) for f in frames(hear(CHAT, CURSOR, body))[:-1]]
+    told = [next(iter(f.items())) for f in frames(understood(CHAT, CURSOR, body))[:-1]]
     assert [(k, v["tool_call_id"], v.get("tool_index")) for k, v in told[:-1]] == [
         ("partial_tool_call", "a", 0),
         ("tool_call_v2", "a", None),
         ("partial_tool_call", "b", 1),
         ("tool_call_v2", "b", None),
     ]
-    assert [call["index"] for call in fragments(hear(CHAT, CURSOR_CHAT, body))] == [0, 0, 1, 1]
+    assert [call["index"] for call in fragments(understood(CHAT, CURSOR_CHAT, body))] == [0, 0, 1, 1]
 
 
-def test_a_call_is_announced_when_its_name_is_known_and_given_when_it_is_whole() -> None:
+def test_a_call_is_announced_with_its_name_and_sent_when_complete() -> None:
     it = Exchange(ANTHROPIC, CURSOR, options=Options(mode="whole"))
     encode = PROTOCOLS[ANTHROPIC].stream_encoder(MINTED).encode
     it.feed(encode([Start(model="m"), BlockStart(0, ToolCall(id="a", name="Read"))]))
@@ -227,8 +231,8 @@ def test_a_call_is_announced_when_its_name_is_known_and_given_when_it_is_whole()
     assert b"tool_call_v2" in it.feed(encode([BlockEnd(0)]))
 
 
-def test_words_thoughts_usage_and_the_end() -> None:
-    body = said(
+def test_text_reasoning_usage_and_the_end() -> None:
+    body = upstream_stream(
         CHAT,
         Start(model="m"),
         BlockStart(0, Thinking()),
@@ -241,7 +245,7 @@ def test_words_thoughts_usage_and_the_end() -> None:
         UsageSeen(Usage(input=3, output=2)),
         End(Stop.END),
     )
-    got = frames(hear(CHAT, CURSOR, body))
+    got = frames(understood(CHAT, CURSOR, body))
     assert got[:4] == [
         {"thinking": {"text": "Hm."}},
         {"text": "Yes\u2028"},
@@ -250,22 +254,22 @@ def test_words_thoughts_usage_and_the_end() -> None:
     ]
     assert got[4]["usage"]["total_tokens"] == 5
     assert got[5:] == ["[DONE]"]
-    assert frames(hear(CHAT, CURSOR, body, include_usage=False)) == [*got[:4], "[DONE]"]
-    whole = json.loads(hear(CHAT, CURSOR, body, stream=False))
+    assert frames(understood(CHAT, CURSOR, body, include_usage=False)) == [*got[:4], "[DONE]"]
+    whole = json.loads(understood(CHAT, CURSOR, body, stream=False))
     assert whole == [got[0], {"text": "Yes\u2028 no"}, got[3], got[4]]
 
 
-def test_a_refusal_is_said_in_words_and_in_the_finish() -> None:
+def test_a_refusal_is_text_and_a_finish_reason() -> None:
     refusal = [BlockStart(0, Refusal()), TextDelta(0, "No."), BlockEnd(0)]
-    body = said(CHAT, Start(model="m"), *refusal, End(Stop.END))
+    body = upstream_stream(CHAT, Start(model="m"), *refusal, End(Stop.END))
     got = [{"text": "No."}, {"finish_reason": "content_filter"}]
-    assert frames(hear(CHAT, CURSOR, body)) == [*got, "[DONE]"]
-    assert json.loads(hear(CHAT, CURSOR, body, stream=False)) == got
+    assert frames(understood(CHAT, CURSOR, body)) == [*got, "[DONE]"]
+    assert json.loads(understood(CHAT, CURSOR, body, stream=False)) == got
 
 
 @EVERY_UPSTREAM
 def test_an_error_is_in_band_and_never_a_clean_end(upstream: str) -> None:
-    got = hear(upstream, CURSOR, SAMPLES[upstream]["error"].stream)
+    got = understood(upstream, CURSOR, SAMPLES[upstream]["error"].stream)
     *_, last = frames(got)
     assert set(last) == {"error"}
     assert SAMPLES[upstream]["error"].expect["error"]["message"] in last["error"]["message"]
@@ -276,7 +280,7 @@ def test_an_error_is_in_band_and_never_a_clean_end(upstream: str) -> None:
 def test_ids_are_short_enough_for_cursors_bridges(upstream: str, client: Any) -> None:
     long = "functions.Read:0" * 20
     body = called(upstream, "Read", '{"path": "a"}').replace(b"call_1", long.encode())
-    got = hear(upstream, client, body)
+    got = understood(upstream, client, body)
     (id,) = (
         [f["tool_call_v2"]["tool_call_id"] for f in frames(got)[:-1] if "tool_call_v2" in f]
         if client == CURSOR
@@ -285,7 +289,7 @@ def test_ids_are_short_enough_for_cursors_bridges(upstream: str, client: Any) ->
     assert len(id) <= 64
 
 
-def test_no_upstream_speaks_it() -> None:
+def test_cursor_is_no_upstream_protocol() -> None:
     assert CURSOR in CLIENTS
     assert client_protocol(CURSOR) is CLIENTS[CURSOR]
     for attempt in (lambda: protocol(CURSOR), lambda: Exchange(CURSOR, CHAT)):
@@ -295,7 +299,7 @@ def test_no_upstream_speaks_it() -> None:
         client_protocol("nobody")
 
 
-def test_the_table_of_tools_says_each_thing_once() -> None:
+def test_the_table_of_tools_has_no_duplicates() -> None:
     assert len(BY_NAME) == sum(len(kind.names) for kind in KINDS)
     assert len({kind.tool for kind in KINDS}) == len({kind.params for kind in KINDS}) == len(KINDS)
     numbers = {(g.tool, g.params) for g in GOLDEN}
@@ -303,7 +307,7 @@ def test_the_table_of_tools_says_each_thing_once() -> None:
 
 
 @pytest.mark.parametrize("module", [derived, languages])
-def test_examples_are_true(module: Any) -> None:
+def test_docstring_examples(module: Any) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0

@@ -1,4 +1,4 @@
-"""Every body Cursor sends is the same conversation, whichever protocol's shapes it is written in."""
+"""Cursor's request bodies are read the same in the shapes of every protocol and their mixtures."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ def part(value: Any) -> tuple[Any, ...]:
 
 
 def essence(request: Request) -> list[Any]:
-    """What is said, turn by turn: Responses has an item for each call, others a message for all."""
+    """The turns of a request. Responses has one item per call, other protocols one message for all."""
     turns: list[Any] = []
     for message in request.messages:
         parts = [part(value) for value in message.parts]
@@ -110,13 +110,13 @@ SPELLINGS = {
 
 @fuzzing.steady(150)
 @given(chosen=st.fixed_dictionaries(SPELLINGS))
-def test_any_mixture_is_told_apart_level_by_level(chosen: dict[str, str]) -> None:
+def test_any_mixture_of_shapes_is_read(chosen: dict[str, str]) -> None:
     request = read(body(chosen))
     check(request)
     assert sent(request, "anthropic") == sent(PLAIN, "anthropic")
 
 
-def test_a_chat_body_goes_to_chat_as_it_came() -> None:
+def test_a_chat_body_for_chat_is_unchanged() -> None:
     given = body(frequency_penalty=0.5, novelty={"x": 1})
     given["tools"] = given["tools"][:1]
     given["messages"] = given["messages"][:4]
@@ -125,7 +125,7 @@ def test_a_chat_body_goes_to_chat_as_it_came() -> None:
     assert sent(request, "openai-chat", Target(model="up")) == {**given, "model": "up"}
 
 
-def test_a_responses_body_goes_to_responses_as_it_came_without_the_wish_it_refuses() -> None:
+def test_a_responses_body_for_responses_loses_only_the_refused_field() -> None:
     given = body(
         SHAPES["gpt-agent"],
         reasoning={"effort": "medium", "summary": "auto"},
@@ -149,7 +149,7 @@ def test_a_responses_body_goes_to_responses_as_it_came_without_the_wish_it_refus
     assert sent(request, "openai-responses")["stream_options"] == {"include_obfuscation": False}
 
 
-def test_settings_are_read_in_any_protocols_words() -> None:
+def test_settings_are_read_in_the_spelling_of_every_protocol() -> None:
     chat = {"messages": body()["messages"], "model": "m"}
     mixed = read(
         {
@@ -208,7 +208,7 @@ def test_settings_are_read_in_any_protocols_words() -> None:
     ],
     ids=str,
 )
-def test_the_choice_among_tools_in_every_form(choice: Any, want: ToolChoice | None) -> None:
+def test_tool_choice_in_every_form(choice: Any, want: ToolChoice | None) -> None:
     for read_as in ("nested", "flat", "bare"):
         request = read({**body({"read": read_as, "apply": "flat"}), "tool_choice": choice})
         assert request.settings.tool_choice == want
@@ -219,8 +219,8 @@ def test_anthropics_choice_may_forbid_parallel_calls() -> None:
     assert read({**body(), "tool_choice": choice}).settings.parallel_tool_calls is False
 
 
-def test_nothing_is_said_in_ways_that_upstreams_take() -> None:
-    """`content: []` and null come from Cursor, and are refused by OpenAI's and others' servers."""
+def test_empty_content_is_written_in_a_form_that_upstreams_accept() -> None:
+    """Cursor sends `content: []` and null, which OpenAI's and other servers refuse."""
     given = body({"called": "chat-empty"})
     given["tools"] = given["tools"][:1]
     given["messages"] = [*given["messages"][:4], {"role": "assistant", "content": []}]
@@ -238,7 +238,7 @@ def test_a_tool_that_is_declared_twice_is_one() -> None:
     assert [tool.name for tool in read(given).tools] == ["Read", "ApplyPatch"]
 
 
-def test_thoughts_come_first_and_pictures_stay() -> None:
+def test_reasoning_comes_first_and_images_stay() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
     signed = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     given = {
@@ -260,7 +260,7 @@ def test_thoughts_come_first_and_pictures_stay() -> None:
     assert sent(request, "anthropic")["messages"][0]["content"][0]["source"]["data"] == "aGk="
 
 
-def test_cursors_own_protocol_streams_unless_told_not_to() -> None:
+def test_cursors_own_protocol_streams_by_default() -> None:
     asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
     for value, want in (
         (asked, True),
@@ -310,7 +310,7 @@ def test_cursors_own_protocol_streams_unless_told_not_to() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_read_is_named(change: Json, complaint: str) -> None:
+def test_an_unreadable_body_is_refused_with_its_place(change: Json, complaint: str) -> None:
     with pytest.raises(BadRequest) as caught:
         read({**body({"apply": "flat"}), **change})
     assert complaint in str(caught.value)
@@ -332,7 +332,7 @@ NESTED_READ = {
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_patch_comes_back_in_either_form_and_reaches_each_upstream_in_its_own(
+def test_a_patch_is_read_in_both_forms_and_written_in_the_form_of_each_upstream(
     form: str, upstream: str
 ) -> None:
     history = {

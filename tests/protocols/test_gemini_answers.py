@@ -1,4 +1,4 @@
-"""Gemini's answers: parts without grammar, arguments piece by piece, reasons of all sorts; and ours."""
+"""Gemini answers: parts, streamed arguments and finish reasons are read, and written answers are legal."""
 
 import json
 from typing import Any
@@ -62,7 +62,7 @@ def test_a_plain_answer() -> None:
     ]
 
 
-def test_calls_come_whole_with_every_digit() -> None:
+def test_calls_are_whole_and_keep_every_digit() -> None:
     body = json.dumps(chunk(call(name="f", id="a", args={"n": 1}), call(name="g"))).replace(
         '"n": 1', '"n": 1.10'
     )
@@ -102,7 +102,7 @@ def test_calls_come_whole_with_every_digit() -> None:
     ],
     ids=["closed by an empty call", "closed by the last piece", "closed by the end"],
 )
-def test_arguments_in_pieces(parts: list[Any]) -> None:
+def test_streamed_arguments_are_joined(parts: list[Any]) -> None:
     """Quirk 125."""
     (found,) = answer(P, *(chunk(part) for part in parts), STOP).calls()
     assert json.loads(found.arguments) == {"x": "ab", "l": [{"n": 1}]}
@@ -115,8 +115,8 @@ def test_pieces_that_do_not_fit_are_an_error() -> None:
         assert isinstance(last, Failed)
 
 
-def test_signatures_wherever_they_stand() -> None:
-    """Quirks 93 and 126: on a call, on words, or late on a part without words."""
+def test_signatures_are_read_from_every_part() -> None:
+    """Quirks 93 and 126: on a call, on text, or late on a part without text."""
     signed = {**call(name="f", args={}), "thoughtSignature": "c2ln"}
     (found,) = answer(P, chunk(signed), STOP).calls()
     assert found.seal == Seal(P, "c2ln", issuer="up")
@@ -125,7 +125,7 @@ def test_signatures_wherever_they_stand() -> None:
         assert parts[-1] == Thinking(seal=Seal(P, "c2ln", issuer="up"))
 
 
-def test_media_and_parts_of_its_own() -> None:
+def test_media_and_gemini_only_parts() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
     code = {"executableCode": {"language": "PYTHON", "code": "1"}}
     assert answer(P, chunk(picture, code), STOP).parts == [
@@ -144,13 +144,13 @@ def test_media_and_parts_of_its_own() -> None:
         ("MODEL_ARMOR", Stop.FILTER, "MODEL_ARMOR"),
     ],
 )
-def test_reasons(reason: str, want: Stop, detail: str | None) -> None:
+def test_finish_reasons_are_read(reason: str, want: Stop, detail: str | None) -> None:
     assert events(P, chunk({"text": "hi"}), chunk(finish=reason))[-1] == End(want, detail=detail)
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])
-def test_a_call_that_failed_is_no_answer(reason: str) -> None:
-    """Quirks 84 and 123: and the call beside it must not be run."""
+def test_a_failed_call_is_an_error(reason: str) -> None:
+    """Quirks 84 and 123: the call beside it must not run, either."""
     last = events(P, chunk(call(name="f", args={"a": 1}), finish=reason, finishMessage="bad call"))[-1]
     assert isinstance(last, Failed)
     assert (last.message, last.code) == ("bad call", reason)
@@ -161,7 +161,7 @@ def test_a_blocked_prompt_is_filtered() -> None:
     assert events(P, blocked)[-1] == End(Stop.FILTER, detail="SAFETY")
 
 
-def test_usage_without_counts_says_nothing() -> None:
+def test_usage_without_counts_is_ignored() -> None:
     """Quirk 124: Vertex."""
     assert not any(
         isinstance(event, UsageSeen)
@@ -195,20 +195,20 @@ def test_sources_are_citations() -> None:
         ({"error": "plain"}, FailureKind.UPSTREAM, "plain"),
     ],
 )
-def test_errors(frame: Any, kind: FailureKind, message: str) -> None:
+def test_errors_are_read(frame: Any, kind: FailureKind, message: str) -> None:
     last = events(P, chunk({"text": "hi"}), frame)[-1]
     assert isinstance(last, Failed)
     assert (last.kind, last.message) == (kind, message)
 
 
-def test_without_a_reason_it_was_cut() -> None:
+def test_an_answer_without_a_finish_reason_is_cut() -> None:
     for frames in ([], [chunk({"text": "hi"})]):
         last = events(P, *frames)[-1]
         assert isinstance(last, Failed)
         assert last.code == "stream_cut"
 
 
-# Written.
+# Writing.
 
 SAID: list[Event] = [
     Start("", "g"),
@@ -267,7 +267,7 @@ def test_arguments_over_several_lines_are_one_line_of_the_stream() -> None:
     assert parts_of(*written(P, *said))[0] == {"functionCall": {"id": "a", "name": "f", "args": {"n": 1}}}
 
 
-def test_a_body_says_the_same() -> None:
+def test_a_body_is_the_same_as_the_stream() -> None:
     body = rendered(P, *SAID)
     assert parts_of(body) == [
         {"text": "hm", "thought": True, "thoughtSignature": "c2ln"},
@@ -277,7 +277,7 @@ def test_a_body_says_the_same() -> None:
     assert body["usageMetadata"] == written(P, *SAID)[-1]["usageMetadata"]
 
 
-def test_a_signature_that_is_not_base64_travels_in_an_envelope() -> None:
+def test_a_signature_that_is_not_base64_is_in_an_envelope() -> None:
     """google-genai refuses to read anything else."""
     said = [
         Start(),
@@ -290,7 +290,7 @@ def test_a_signature_that_is_not_base64_travels_in_an_envelope() -> None:
     assert "!" not in signature
 
 
-def test_what_was_cut_or_has_no_place_is_left_out() -> None:
+def test_cut_calls_and_unsupported_parts_are_omitted() -> None:
     said = [
         Start(),
         BlockStart(0, Refusal()),

@@ -1,5 +1,5 @@
-"""Gemini requests, both ways: bodies as real clients send them, every row of the mapping matrix,
-identity on the same wire, and what is refused."""
+"""Gemini requests: bodies of real clients are read, every row of the mapping matrix is written,
+bodies for the same protocol are unchanged, and bad ones are refused."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def neutral(*messages: Message, **fields: Any) -> Request:
 
 
 def write(request: Request, to: Target | None = None) -> Outgoing:
-    """Writes, and lets Google's own types have a look: they forbid what they do not know."""
+    """Write a request. Google's own types check it: they forbid unknown members."""
     outgoing = write_request(request, to or target())
     check_gemini(outgoing.body)
     return outgoing
@@ -132,7 +132,7 @@ def test_a_path_that_names_no_model_is_refused(path: str) -> None:
         read(asking(), path)
 
 
-# ── reading: what real clients send ──
+# ── reading: bodies of real clients ──
 
 GEMINI_CLI: dict[str, Any] = {
     "contents": [
@@ -212,7 +212,7 @@ def test_gemini_cli() -> None:
     assert request.raw == Raw("gemini", GEMINI_CLI)
 
 
-def test_both_spellings_in_one_body_at_every_level() -> None:
+def test_both_spellings_are_read_at_every_level() -> None:
     schema = {"type": "object", "properties": {"file_path": {"type": "string"}}}
     request = read(
         {
@@ -269,7 +269,7 @@ def test_both_spellings_in_one_body_at_every_level() -> None:
     assert request.extras == {"safety_settings": []}
 
 
-def test_one_object_where_a_list_is_meant() -> None:
+def test_one_object_in_place_of_a_list_is_read() -> None:
     request = read({"contents": {"parts": {"text": "hi"}}, "tools": {"googleSearch": {}}})
     assert request.messages[0].role == "user"
     assert request.messages[0].parts == (Text("hi"),)
@@ -395,7 +395,7 @@ def test_the_numbers_of_arguments_keep_their_spelling() -> None:
     assert called.arguments == '{"a":1.50,"b":[1E5,12345678901234567890123]}'
 
 
-def test_members_that_are_null_are_not_said() -> None:
+def test_null_members_are_ignored() -> None:
     body = asking(
         {"text": None, "functionCall": None, "inlineData": None}, {"text": "x", "function_call": None}
     )
@@ -406,7 +406,7 @@ def test_members_that_are_null_are_not_said() -> None:
 
 
 def conversation(*turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Contents of calls (`{"call": name, "id": …}`) and answers (`{"answer": name, "id": …}`)."""
+    """Contents with calls (`{"call": name, "id": …}`) and results (`{"answer": name, "id": …}`)."""
     contents: list[Any] = []
     for turn in turns:
         parts: list[Any] = []
@@ -474,11 +474,11 @@ def answered(request: Request) -> list[str]:
         ),
     ],
 )
-def test_answers_find_their_calls(turns: list[Any], pairs: list[str]) -> None:
+def test_results_find_their_calls(turns: list[Any], pairs: list[str]) -> None:
     assert answered(read(conversation(*turns))) == pairs
 
 
-def test_minted_ids_are_legal_everywhere_and_stay_as_the_conversation_grows() -> None:
+def test_generated_ids_are_legal_and_stable_as_the_conversation_grows() -> None:
     name = "mcp.server:" + "x" * 60
     first = read(conversation([{"call": name}], [{"answer": name}]))
     more = read(conversation([{"call": name}], [{"answer": name}], [{"call": name}]))
@@ -488,20 +488,20 @@ def test_minted_ids_are_legal_everywhere_and_stay_as_the_conversation_grows() ->
     assert len(id) <= 40
 
 
-def test_an_answer_whose_call_is_in_cached_content() -> None:
+def test_a_result_whose_call_is_in_cached_content() -> None:
     body = conversation([{"answer": "a", "id": "x"}, {"answer": "a"}]) | {"cachedContent": "c/1"}
     request = read(body)
     assert answered(request) == ["x", "call_1_a"]
     assert request.extras == {"cachedContent": "c/1"}
 
 
-def test_escaped_ids_are_the_upstreams_again() -> None:
+def test_escaped_ids_are_restored_for_the_upstream() -> None:
     shown = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
     request = read(conversation([{"call": "a", "id": shown}], [{"answer": "a", "id": shown}]))
     assert answered(request) == ["functions.Bash:0"]
 
 
-def test_a_wrapped_seal_is_unwrapped_and_the_bypass_is_none() -> None:
+def test_a_wrapped_seal_is_unwrapped_and_the_bypass_is_no_seal() -> None:
     foreign = Seal("anthropic", "sig", issuer="claude")
     slot = sealed_reasoning.to_slot(foreign, "gemini")
     body = {
@@ -608,7 +608,7 @@ JSON_SCHEMAS = st.deferred(
 
 
 @given(JSON_SCHEMAS)
-def test_plain_json_schema_is_read_as_it_is(schema: Any) -> None:
+def test_plain_json_schema_is_unchanged(schema: Any) -> None:
     assert json_schema(schema) == schema
 
 
@@ -735,7 +735,7 @@ def test_structured_output(config: Any, expected: Format | None) -> None:
     assert read(asking(generationConfig=config)).settings.format == expected
 
 
-# ── reading: what is refused, by its place ──
+# ── reading: refusals with their place ──
 
 F = [{"functionDeclarations": [{"name": "f"}]}]
 
@@ -810,14 +810,14 @@ F = [{"functionDeclarations": [{"name": "f"}]}]
         ),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(body: Any, path: str) -> None:
+def test_a_bad_request_is_refused_with_its_place(body: Any, path: str) -> None:
     with pytest.raises(BadRequest) as refused:
         read(body)
     assert refused.value.path == path
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"[" * 100_000])
-def test_a_body_that_is_no_object(body: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
         read_request(body, PATH)
 
@@ -858,7 +858,7 @@ BODIES = st.builds(
 
 
 @given(BODIES)
-def test_the_same_protocol_gets_the_same_body(body: Any) -> None:
+def test_a_body_for_its_own_protocol_is_unchanged(body: Any) -> None:
     request = read(body)
     sent = write_request(request, target("gemini-2.5-flash")).body
     assert json.dumps(sent) == json.dumps(body)
@@ -883,7 +883,7 @@ def test_a_model_named_in_the_body_is_replaced() -> None:
     assert request.raw.value["model"] == "models/a"
 
 
-def test_what_dragoman_put_into_a_body_does_not_reach_the_upstream() -> None:
+def test_values_that_dragoman_wrapped_do_not_reach_the_upstream() -> None:
     foreign = sealed_reasoning.to_slot(Seal("anthropic", "sig"), "gemini")
     own = sealed_reasoning.to_slot(Seal("gemini", "U0lH", issuer="g"), "gemini", call="x")
     escaped = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
@@ -954,7 +954,7 @@ def test_one_content_in_place_of_the_list_is_cleaned_too() -> None:
     assert content["parts"] == [{"functionCall": {"name": "a", "id": "functions.Bash:0"}}]
 
 
-def test_a_changed_request_keeps_what_only_gemini_understands() -> None:
+def test_a_changed_request_keeps_gemini_only_members() -> None:
     long = "f" * 100
     body = {
         "contents": [
@@ -1030,7 +1030,7 @@ def test_names_in_the_history_are_legal_without_any_tool() -> None:
     assert re.fullmatch(NAMES.pattern, name)
 
 
-def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+def test_a_call_without_a_result_gets_a_placeholder_result() -> None:
     outgoing = write(neutral(user(Text("go")), model(call("1")), user(Text("well?"))))
     parts = outgoing.body["contents"][2]["parts"]
     assert "error" in parts[0]["functionResponse"]["response"]
@@ -1097,7 +1097,7 @@ def test_each_step_is_signed_and_stays_so() -> None:
     assert after[: len(before)] == before
 
 
-def test_thoughts_go_back_to_their_issuer_only() -> None:
+def test_reasoning_goes_back_to_its_issuer_only() -> None:
     parts = (
         Thinking("mine", own("QQ==")),
         Thinking("foreign", Seal("anthropic", "x")),
@@ -1133,7 +1133,7 @@ def test_system_prompts() -> None:
     assert [(n.rule, n.path) for n in outgoing.notices] == [("system-moved", "messages[4]")]
 
 
-def test_system_prompts_alone_still_ask_something() -> None:
+def test_system_prompts_alone_get_a_user_message() -> None:
     outgoing = write(neutral(Message("system", (Text("a"),)), Message("system", (Text("b"),))))
     assert outgoing.body["systemInstruction"] == {"parts": [{"text": "a"}]}
     assert outgoing.body["contents"][0]["parts"] == [{"text": "<system>\nb\n</system>"}]
@@ -1430,7 +1430,7 @@ def test_settings(settings: Settings, config: Any, expected_rules: set[str]) -> 
     assert rules(outgoing) == expected_rules
 
 
-def test_stop_sequences_beyond_five_are_looked_for_here() -> None:
+def test_stop_sequences_beyond_five_are_emulated() -> None:
     outgoing = write(neutral(settings=Settings(stop=tuple("abcdefg"))))
     assert outgoing.body["generationConfig"]["stopSequences"] == list("abcde")
     assert outgoing.stop == ("f", "g")
@@ -1551,7 +1551,7 @@ def test_service_tiers(tier: str, sent: str | None) -> None:
         (neutral(user(Opaque(Raw("anthropic", {})))), "messages"),
     ],
 )
-def test_what_cannot_be_sent_is_refused(request_: Request, path: str) -> None:
+def test_parts_that_cannot_be_sent_are_refused(request_: Request, path: str) -> None:
     with pytest.raises(BadRequest) as refused:
         write_request(request_, target())
     assert refused.value.path == path
@@ -1599,7 +1599,7 @@ IDENTIFIED = st.text(min_size=1, max_size=80)
 
 
 @given(st.lists(st.tuples(IDENTIFIED, NAMED), min_size=1, max_size=4, unique_by=lambda c: c[0]))
-def test_calls_come_back_as_they_went(calls: list[tuple[str, str]]) -> None:
+def test_calls_survive_a_round_trip(calls: list[tuple[str, str]]) -> None:
     tools = tuple(Tool(name=name) for _, name in calls)
     history = (
         user(Text("go")),

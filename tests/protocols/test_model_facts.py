@@ -1,11 +1,11 @@
-"""What the names of models and the refusals of upstreams tell about them."""
+"""Facts about models from their names and from refusals of upstreams."""
 
 from typing import Any
 
 import pytest
 
 from dragoman.protocols.base import Target
-from dragoman.protocols.model_facts import ModelFacts, known_facts, told_by
+from dragoman.protocols.model_facts import ModelFacts, facts_in_refusal, known_facts
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,12 @@ from dragoman.protocols.model_facts import ModelFacts, known_facts, told_by
         ("o3", {"reasons": True, "images": None}),
         ("o4-mini", {"reasons": True}),
         ("codex-mini-latest", {"reasons": True}),
+        ("gpt-5-mini", {"sampling": False, "samples_unreasoned": False, "verbosity": None}),
+        ("openai/gpt-5.2", {"sampling": False, "samples_unreasoned": True}),
+        ("gpt-5-chat-latest", {"sampling": True}),
+        ("gpt-4.1", {"sampling": None, "verbosity": False}),
+        ("o3", {"sampling": False, "verbosity": False}),
+        ("gpt-oss-120b", {"sampling": True, "verbosity": None}),
         ("gpt-4o-search-preview", {"search": True, "reasons": False}),
         ("gpt-4o-audio-preview", {"audio": True}),
         ("gpt-audio-mini", {"audio": True}),
@@ -42,7 +48,7 @@ from dragoman.protocols.model_facts import ModelFacts, known_facts, told_by
         ("gemma-4", {"signs_calls": False, "reasons": None}),
     ],
 )
-def test_a_name_tells_what_its_model_takes(model: str, facts: dict[str, Any]) -> None:
+def test_the_name_of_a_model_gives_its_facts(model: str, facts: dict[str, Any]) -> None:
     known = known_facts(model)
     assert {name: getattr(known, name) for name in facts} == facts
 
@@ -60,10 +66,22 @@ def test_facts_of_a_target_override_its_name() -> None:
         ("Encrypted content is not supported with this model.", {"reasons": False}),
         ("Thinking is not enabled for models/gemini-x", {"reasons": False}),
         ('"my-model" does not support thinking', {"reasons": False}),
+        ("Unsupported parameter: 'temperature' is not supported with this model.", {"sampling": False}),
+        (
+            "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) "
+            "value is supported.",
+            {"sampling": False},
+        ),
+        ("Unsupported parameter: 'text.verbosity' is not supported with this model.", {"verbosity": False}),
+        ("This model does not support image input", {"images": False}),
+        ("unknown variant `image_url`, expected `text`", {"images": False}),
+        ("Image inputs are not supported by this model.", {"images": False}),
+        ("The image is too large", {}),
+        ("temperature must be at most 2", {}),
         ("Web search options not supported: web_search_options", {"search": False}),
         ("messages: at least one message is required", {}),
         ("The model says it has its reasons", {}),
     ],
 )
-def test_a_refusal_tells_about_its_model(refusal: str, facts: dict[str, Any]) -> None:
-    assert told_by(refusal) == facts
+def test_a_refusal_gives_a_fact_about_its_model(refusal: str, facts: dict[str, Any]) -> None:
+    assert facts_in_refusal(refusal) == facts

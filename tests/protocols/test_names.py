@@ -1,4 +1,4 @@
-"""Names that were seen before are given without a look at each, and are the same."""
+"""The cache of tool names gives the same names as a fresh computation, and is limited."""
 
 from typing import Literal
 
@@ -28,7 +28,7 @@ tools = st.builds(
 
 
 def given_out(offered: list[Tool], rule: NameRule) -> object:
-    """Everything that names are asked for."""
+    """Every result of a `ToolNames`."""
     made = ToolNames(offered, rule)
     out = [made.out(tool.name, tool.namespace) for tool in offered]
     asked = [(name, space) for name in [*SPELLED, *out] for space in (None, "", "a", "z")]
@@ -37,7 +37,7 @@ def given_out(offered: list[Tool], rule: NameRule) -> object:
 
 @pytest.mark.parametrize("rule", RULES)
 @given(offered=st.one_of(st.lists(tools, max_size=5), st.permutations(SPELLED).map(lambda n: plain(n[:4]))))
-def test_known_or_not_they_are_the_same(rule: NameRule, offered: list[Tool]) -> None:
+def test_cached_and_fresh_names_are_the_same(rule: NameRule, offered: list[Tool]) -> None:
     names._matcher.cache_clear()  # pyright: ignore[reportPrivateUsage]
     first = given_out(offered, rule)
     assert given_out(offered, rule) == first
@@ -47,7 +47,7 @@ def plain(spelled: list[str]) -> list[Tool]:
     return [Tool(name=name) for name in spelled]
 
 
-def test_what_is_remembered_of_names_is_bounded() -> None:
+def test_the_cache_of_names_is_limited() -> None:
     rule = NameRule(r"[a-z0-9]+", 1 << 16)
     for number in range(5):
         ToolNames(plain([f"{number}n{at}" for at in range(1000)] + ["l" * 200]), rule)

@@ -1,4 +1,4 @@
-"""Chat's answers, from servers that speak it more or less; and ours, which strict clients take."""
+"""Chat answers: those of many servers are read, and the written ones suit strict clients."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_a_plain_answer() -> None:
     ]
 
 
-def test_text_thought_and_refusal_are_told_apart() -> None:
+def test_text_reasoning_and_refusal_are_distinguished() -> None:
     said = answer(
         P,
         chunk(reasoning_content="hm "),
@@ -101,7 +101,7 @@ def test_text_thought_and_refusal_are_told_apart() -> None:
         "text index",
     ],
 )
-def test_one_call_however_it_is_cut(frames: list[Any]) -> None:
+def test_one_call_in_every_form_of_fragments(frames: list[Any]) -> None:
     assert calls(*frames) == [("a", "f", '{"x":1}')]
 
 
@@ -115,7 +115,7 @@ def test_one_call_however_it_is_cut(frames: list[Any]) -> None:
     ],
     ids=["plain", "same index", "no index", "interleaved"],
 )
-def test_two_calls_however_they_are_told_apart(frames: list[Any]) -> None:
+def test_two_calls_with_every_form_of_index_and_id(frames: list[Any]) -> None:
     assert calls(*frames) == [("a", "f", "{}"), ("b", "g", "{}")]
 
 
@@ -132,7 +132,7 @@ def test_a_freeform_call() -> None:
     assert said.calls() == [ToolCall(id="a", name="p", kind="custom", arguments="xy")]
 
 
-def test_an_empty_custom_beside_a_function_means_nothing() -> None:
+def test_an_empty_custom_member_beside_a_function_is_ignored() -> None:
     """Quirk 110: Snowflake sends both with every call."""
     both = {
         "index": 0,
@@ -156,12 +156,12 @@ def test_an_empty_custom_beside_a_function_means_nothing() -> None:
     ],
     ids=["stop", "length", "filter", "new", "graver first", "done only", "after done"],
 )
-def test_ends(frames: list[Any], want: Stop) -> None:
+def test_finish_reasons_are_read(frames: list[Any], want: Stop) -> None:
     said = answer(P, chunk(content="hi"), *frames)
     assert (said.text(), said.end) == ("hi", End(want))
 
 
-def test_without_a_reason_or_done_it_was_cut() -> None:
+def test_an_answer_without_finish_reason_or_done_is_cut() -> None:
     for frames in ([], [chunk(role="assistant")], [chunk(content="hi")], [DONE]):
         last = events(P, *frames)[-1]
         assert isinstance(last, Failed)
@@ -194,13 +194,13 @@ def test_without_a_reason_or_done_it_was_cut() -> None:
     ],
     ids=["openai", "string", "groq", "openrouter", "reason", "mistral", "fastapi", "minimax"],
 )
-def test_errors_in_a_200(frame: Any, kind: FailureKind, message: str) -> None:
+def test_errors_in_a_200_are_read(frame: Any, kind: FailureKind, message: str) -> None:
     last = events(P, chunk(content="hi"), frame, DONE)[-1]
     assert isinstance(last, Failed)
     assert (last.kind, last.message) == (kind, message)
 
 
-def test_reasoning_counted_apart_is_added() -> None:
+def test_separate_reasoning_tokens_are_added() -> None:
     """Quirk 111: at xAI the total is more than its parts."""
     usage = {
         "prompt_tokens": 10,
@@ -216,7 +216,7 @@ def test_usage_in_the_last_chunk_of_groq() -> None:
     assert answer(P, chunk(content="hi"), last).usage == Usage(input=1, output=2)
 
 
-def test_mistral_writes_content_as_a_list() -> None:
+def test_content_as_a_list_is_read() -> None:
     content = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
         {"type": "text", "text": "hi"},
@@ -236,7 +236,7 @@ def sealed(data: str, text: str = "") -> Thinking:
     )
 
 
-def test_opaque_reasoning_belongs_to_its_thought() -> None:
+def test_opaque_reasoning_belongs_to_its_reasoning_text() -> None:
     said, end = chunk(content="hi"), chunk("stop")
     thought = chunk(reasoning="hm")
     early = answer(P, chunk(reasoning_details=detail("x")), said, end)
@@ -259,14 +259,14 @@ def test_opaque_reasoning_belongs_to_its_thought() -> None:
     assert twice.parts == [sealed("x", "hm"), Text("hi"), sealed("y", "hm")]
 
 
-def test_opaque_reasoning_that_comes_after_the_words_is_not_lost() -> None:
+def test_opaque_reasoning_after_the_text_is_kept() -> None:
     parts = answer(
         P, chunk(reasoning="hm"), chunk(content="hi"), chunk(reasoning_details=detail("x")), chunk("stop")
     ).parts
     assert parts == [Thinking("hm"), Text("hi"), sealed("x")]
 
 
-def test_gemini_behind_chat_signs_its_calls() -> None:
+def test_signatures_of_gemini_behind_chat_are_read() -> None:
     head = {
         "index": 0,
         "id": "a",
@@ -287,7 +287,7 @@ def test_annotations_are_citations() -> None:
     assert CitationAdded(0, Citation("https://x", "X", start=1, end=3)) in found
 
 
-# Written.
+# Writing.
 
 
 def test_a_written_answer() -> None:
@@ -371,7 +371,7 @@ def test_listed_extras_are_numbered_so_that_the_sdk_can_merge_them() -> None:
     assert [item["index"] for item in listed] == [0, 1, 2]
 
 
-def test_an_error_says_what_and_why() -> None:
+def test_an_error_has_a_message_and_a_type() -> None:
     failed = Failed(FailureKind.RATE_LIMIT, "slow", 429, "tokens")
     assert written(P, failed) == [
         {"error": {"message": "slow", "type": "rate_limit_error", "param": None, "code": "tokens"}}

@@ -1,4 +1,4 @@
-"""OpenAI Chat requests: what real clients send, read; every row of the mapping matrix, written."""
+"""OpenAI Chat requests: bodies of real clients are read, every row of the mapping matrix is written."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def said(*parts: Any) -> Message:
 
 
 def write(*messages: Message, target: Target = TARGET, **fields: Any) -> Outgoing:
-    """A request of no protocol in particular; the SDK's types must know all that is written."""
+    """Write a neutral request. The SDK's types must know every written member."""
     fields.setdefault("settings", Settings())
     out = write_request(Request(model="m", messages=messages or (asked(Text("hi")),), **fields), target)
     if target.reasoning_field is None and "reasoning_details" not in json.dumps(out.body):
@@ -133,7 +133,7 @@ def rules(out: Outgoing) -> list[tuple[str, str]]:
     return [(notice.rule, notice.path) for notice in out.notices]
 
 
-# ---------------------------------------------------------------- what clients send
+# ---------------------------------------------------------------- bodies of clients
 
 PI = {
     "model": "gpt-5",
@@ -253,7 +253,7 @@ def test_reads_qwen() -> None:
     assert request.settings.max_tokens == 8000
     assert request.settings.metadata == {"sessionId": "s"}
     assert request.extras == {"vl_high_resolution_images": True}
-    assert request.include_usage  # nothing is streamed: usage is part of the answer
+    assert request.include_usage  # an unstreamed answer has its usage
 
 
 def test_a_stream_has_usage_only_if_asked_for() -> None:
@@ -339,7 +339,7 @@ def test_reads_an_answer_echoed_by_a_naive_loop() -> None:
         ),
         (
             part := {"type": "file", "file": {"file_id": "file_1"}},
-            Media(kind="document", file_id="file_1", keeper="openai", raw=Raw(CHAT, part)),
+            Media(kind="document", file_id="file_1", file_provider="openai", raw=Raw(CHAT, part)),
         ),
         (
             part := {"type": "video_url", "video_url": {"url": "https://x/v.mp4"}},
@@ -421,7 +421,7 @@ def test_reads_settings(fields: dict[str, Any], expected: dict[str, Any]) -> Non
     assert read(**fields).settings == Settings(**expected)
 
 
-def test_keeps_what_only_this_server_may_know() -> None:
+def test_keeps_unknown_members() -> None:
     fields = {
         "reasoning_effort": "default",
         "response_format": {"type": "grammar", "grammar": "g"},
@@ -523,7 +523,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("fields", "path"), BAD, ids=[path for _, path in BAD])
-def test_bad_input_is_refused_by_its_path(fields: dict[str, Any], path: str) -> None:
+def test_bad_input_is_refused_with_its_path(fields: dict[str, Any], path: str) -> None:
     with pytest.raises(BadRequest) as caught:
         read(**fields)
     assert caught.value.path == path
@@ -567,7 +567,7 @@ def bodies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def same(written: Any, original: Any) -> None:
-    assert json.dumps(written) == json.dumps(original)  # key order counts
+    assert json.dumps(written) == json.dumps(original)  # the order of keys counts
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["model"])
@@ -618,7 +618,7 @@ def test_a_changed_request_gives_its_tools_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("id", ["functions.Bash:0", "x:183", "ü", "dgm-1", "a" * 60])
-def test_an_id_given_to_a_client_comes_back_as_it_was(id: str) -> None:
+def test_an_escaped_id_is_restored(id: str) -> None:
     shown = call_ids.for_client(id, call_ids.WORDS)
     request = read(messages=[calls(call(shown)), answer(shown)])
     for version in (request, request.changed()):
@@ -626,7 +626,7 @@ def test_an_id_given_to_a_client_comes_back_as_it_was(id: str) -> None:
         assert messages[0]["tool_calls"][0]["id"] == messages[1]["tool_call_id"] == id
 
 
-def test_a_picky_upstream_gets_ids_it_takes() -> None:
+def test_a_strict_upstream_gets_legal_ids() -> None:
     request = read(messages=[calls(call("call_abc")), answer("call_abc")])
     messages = write_request(request, Target(model="up", ids=call_ids.MISTRAL)).body["messages"]
     id = messages[0]["tool_calls"][0]["id"]
@@ -645,12 +645,12 @@ def carrying(seal: Seal, call_id: str = "") -> dict[str, Any]:
     return {"type": "reasoning.encrypted", "data": sealed_reasoning.to_slot(seal, CHAT, call_id), "index": 0}
 
 
-def test_reads_a_carried_seal_with_its_words() -> None:
+def test_reads_a_carried_seal_with_its_text() -> None:
     message = calls(call(), reasoning_content="hm", reasoning_details=[carrying(FOREIGN)])
     assert read_all(message)[0].parts[0] == Thinking("hm", FOREIGN)
 
 
-def test_words_of_two_signatures_belong_to_neither() -> None:
+def test_text_with_two_signatures_belongs_to_neither() -> None:
     second = msgspec.structs.replace(FOREIGN, data="sig2")
     redacted = msgspec.structs.replace(FOREIGN, redacted=True)
     details = [carrying(FOREIGN), carrying(redacted)]
@@ -724,7 +724,7 @@ def test_an_own_seal_in_an_envelope_is_opened_for_its_issuer() -> None:
         (Seal(CHAT, "no details"), "", False),
     ],
 )
-def test_thoughts_go_back_to_their_issuer_only(seal: Seal, issuer: str, goes: bool) -> None:
+def test_reasoning_goes_back_to_its_issuer_only(seal: Seal, issuer: str, goes: bool) -> None:
     out = write(said(Thinking("hm", seal), Text("a")), target=Target(model="up", issuer=issuer))
     expected = {"role": "assistant", "content": "a"}
     assert out.body["messages"] == [expected | ({"reasoning_details": DETAILS} if goes else {})]
@@ -747,7 +747,7 @@ def test_call_seals_go_back_to_their_issuer_only(seal: Seal, goes: bool) -> None
     assert written["tool_calls"] == [call() | (slot if goes else {})]
 
 
-def test_words_of_thought_go_only_where_they_are_wanted() -> None:
+def test_reasoning_text_goes_only_to_upstreams_that_want_it() -> None:
     target = Target(model="up", reasoning_field="reasoning_content")
     turns = (
         said(Thinking("hm", FOREIGN), Text("a")),
@@ -761,7 +761,7 @@ def test_words_of_thought_go_only_where_they_are_wanted() -> None:
     assert write(asked(Text("q")), said(Thinking("hm"))).body["messages"] == [message("user", "q")]
 
 
-def test_a_signature_that_came_after_its_words_gets_them_back() -> None:
+def test_a_late_signature_gets_its_text_back() -> None:
     late = Seal(CHAT, json.dumps([{"type": "reasoning.text", "signature": "s"}]))
     out = write(said(Thinking("hm"), Thinking(seal=late), Text("a")))
     assert out.body["messages"][0]["reasoning_details"] == [
@@ -1035,7 +1035,7 @@ SILENT = [
 
 
 @pytest.mark.parametrize("settings", SILENT)
-def test_what_is_dropped_without_a_word(settings: Settings) -> None:
+def test_parts_that_are_dropped_silently(settings: Settings) -> None:
     out = write(settings=settings)
     assert out.body == {"model": "up", "messages": [message("user", "hi")]}
     assert not out.notices
@@ -1099,7 +1099,7 @@ NOTICED: list[tuple[str, tuple[Message, ...], dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("rule", "messages", "fields", "path"), NOTICED, ids=[f"{r}-{p}" for r, _, _, p in NOTICED]
 )
-def test_what_is_dropped_is_said(
+def test_dropped_parts_give_a_notice(
     rule: str, messages: tuple[Message, ...], fields: dict[str, Any], path: str
 ) -> None:
     out = write(*messages, **fields)
@@ -1136,7 +1136,7 @@ REFUSED: list[tuple[tuple[Message, ...], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("messages", "fields", "path"), REFUSED)
-def test_what_cannot_be_carried_is_refused(
+def test_parts_that_cannot_be_carried_are_refused(
     messages: tuple[Message, ...], fields: dict[str, Any], path: str
 ) -> None:
     with pytest.raises(BadRequest) as caught:
@@ -1148,7 +1148,7 @@ NESTED = {"anyOf": [CLOSED, {"type": "array", "items": CLOSED}], "$defs": {"d": 
 
 
 @pytest.mark.parametrize(("property", "strict"), [(NESTED, True), ({**NESTED, "$defs": {"d": OPEN}}, False)])
-def test_strictness_is_asked_only_of_closed_schemas(property: Any, strict: bool) -> None:
+def test_strict_is_set_only_for_closed_schemas(property: Any, strict: bool) -> None:
     parameters = {**CLOSED, "properties": {"a": property}}
     out = write(tools=(Tool(name="f", parameters=parameters, strict=True),))
     assert out.body["tools"][0]["function"].get("strict", False) == strict
@@ -1170,17 +1170,17 @@ def test_the_last_four_cache_marks_stay() -> None:
     assert [text["text"] for text in message["content"] if MARK.items() <= text.items()] == list("2345")
 
 
-def test_stops_beyond_the_fourth_are_looked_for_in_the_answer() -> None:
+def test_stop_sequences_beyond_four_are_emulated() -> None:
     out = write(settings=Settings(stop=("a", "", "b", "c", "d", "e")))
     assert (out.body["stop"], out.stop) == (["a", "b", "c", "d"], ("e",))
 
 
-def test_a_call_nobody_answered_gets_an_answer_that_says_so() -> None:
+def test_a_call_without_a_result_gets_a_placeholder_result() -> None:
     pair = said(ToolCall(id="c1", name="read"), ToolCall(id="c2", name="read"))
     missing = answer("c2", "[error] No result was given for this call.")
     one = asked(ToolResult(call_id="c1", parts=(Text("ok"),)))
     assert write(pair, one).body["messages"] == [calls(call(), call("c2")), answer(), missing]
-    assert write(pair).body["messages"] == [calls(call(), call("c2"))]  # it may still come
+    assert write(pair).body["messages"] == [calls(call(), call("c2"))]  # the result may still come
 
 
 def test_a_long_user_id_is_sent_as_its_hash() -> None:
@@ -1214,7 +1214,7 @@ def test_names_and_ids_are_legal_and_come_back() -> None:
 # ---------------------------------------------------------------- servers that are not OpenAI's own
 
 
-def test_a_compatible_server_gets_what_all_of_them_know() -> None:
+def test_a_compatible_server_gets_only_common_members() -> None:
     out = write(
         Message("developer", (Text("s", Cache()), Text("t"))),
         said(Refusal("no"), PATCH_CALL),
@@ -1269,7 +1269,7 @@ def test_the_same_prefix_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("sample", [PI, QWEN, AIDER], ids=["pi", "qwen", "aider"])
-def test_what_is_written_anew_reads_the_same(sample: dict[str, Any]) -> None:
+def test_a_rewritten_request_reads_the_same(sample: dict[str, Any]) -> None:
     request = read_request(json.dumps(sample).encode())
     anew = msgspec.structs.replace(request, messages=tuple(bare(request.messages)), raw=None, extras=None)
     again = read_request(json.dumps(write_request(anew, TARGET).body).encode())
@@ -1278,7 +1278,7 @@ def test_what_is_written_anew_reads_the_same(sample: dict[str, Any]) -> None:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every place in a body where something else could stand."""
+    """The path of every value in a body."""
     keys = range(len(value)) if isinstance(value, list) else list(value)
     here = [(value, key) for key in keys]
     inner = [value[key] for key in keys if isinstance(value[key], list | dict)]
@@ -1286,9 +1286,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 
 @given(st.sampled_from(SAMPLES), st.integers(0, 200), JSON)
-def test_whatever_stands_in_a_body_is_read_or_refused(
-    sample: dict[str, Any], number: int, value: Any
-) -> None:
+def test_any_value_in_a_body_is_read_or_refused(sample: dict[str, Any], number: int, value: Any) -> None:
     body = deepcopy(sample)
     places = _places(body)
     holder, key = places[number % len(places)]

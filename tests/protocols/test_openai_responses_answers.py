@@ -1,4 +1,4 @@
-"""Responses' answers: words that come up to four times and must come out once; and ours, repeated exactly."""
+"""Responses answers: text that is sent up to four times is read once; written events repeat it exactly."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ WHOLE_CALL = {**CALL, "arguments": "{}"}
         "null item",
     ],
 )
-def test_words_come_out_once(frames: list[Any]) -> None:
+def test_repeated_text_is_read_once(frames: list[Any]) -> None:
     said = answer(P, response("created"), *frames)
     assert (said.text(), said.end) == ("hi", End(Stop.END))
 
@@ -112,7 +112,7 @@ def test_words_come_out_once(frames: list[Any]) -> None:
     ],
     ids=["all", "done only", "half", "item only", "final only", "early", "late item", "object", "garbled"],
 )
-def test_arguments_come_out_once(frames: list[Any]) -> None:
+def test_repeated_arguments_are_read_once(frames: list[Any]) -> None:
     said = answer(P, response("created"), *frames)
     assert [(call.id, call.name, call.arguments) for call in said.calls()] == [("a", "f", "{}")]
     assert len(said.parts) == 1
@@ -156,7 +156,7 @@ def test_reasoning_with_summaries_and_encrypted_content() -> None:
         assert (part.text, part.seal) == ("one\n\ntwo", Seal(P, "enc", "rs_1", issuer="up"))
 
 
-def test_a_refusal_is_told_by_the_stop() -> None:
+def test_a_refusal_sets_the_stop_reason() -> None:
     refused = {**MESSAGE, "content": [{"type": "refusal", "refusal": "no"}]}
     for frames in ([event("refusal.delta", content_index=0, delta="no")], [done(refused)]):
         said = answer(P, response("created"), added(MESSAGE), *frames, response())
@@ -179,7 +179,7 @@ def test_freeform_and_namespaced_calls() -> None:
     assert (call.kind, call.namespace, call.arguments) == ("custom", "ns", "x")
 
 
-def test_items_of_its_own_stay_whole() -> None:
+def test_responses_only_items_stay_whole() -> None:
     item = {"id": "ws_1", "type": "web_search_call", "action": {"query": "q"}}
     found = events(
         P, response("created"), added(item), event("web_search_call.searching"), done(item), response()
@@ -224,14 +224,14 @@ def test_incomplete_answers(details: Any, want: Stop) -> None:
     ],
     ids=["failed", "no reason", "flat", "nested"],
 )
-def test_errors(frame: Any, kind: FailureKind, message: str) -> None:
+def test_errors_are_read(frame: Any, kind: FailureKind, message: str) -> None:
     found = events(P, response("created"), frame, response("failed", error={"message": "again"}))
     assert [event for event in found if isinstance(event, Failed)] == [found[-1]]
     assert isinstance(found[-1], Failed)
     assert (found[-1].kind, found[-1].message) == (kind, message)
 
 
-def test_without_a_final_response_it_was_cut() -> None:
+def test_an_answer_without_a_final_response_is_cut() -> None:
     for frames in (
         [],
         [response("created")],
@@ -242,7 +242,7 @@ def test_without_a_final_response_it_was_cut() -> None:
         assert last.code == "stream_cut"
 
 
-# Written.
+# Writing.
 
 SAID: list[Event] = [
     Start("", "g"),
@@ -282,8 +282,8 @@ def test_the_final_response_repeats_the_items_that_are_done() -> None:
 
 
 @pytest.mark.parametrize("end", [End(Stop.MAX_TOKENS), Failed(FailureKind.SERVER, "broken", 500)])
-def test_half_a_freeform_call_is_never_done(end: Event) -> None:
-    """Codex runs whatever is done, whatever its status; JSON that is cut at least cannot be read."""
+def test_a_cut_freeform_call_is_never_done(end: Event) -> None:
+    """Codex runs every item with a done event. Cut JSON fails to parse, but cut text does not."""
     call = BlockStart(0, ToolCall(id="b", name="p", kind="custom"))
     frames = written(P, Start("", "g"), call, ArgumentsDelta(0, "rm -r x"), BlockEnd(0, False), end)
     assert not [frame for frame in frames if frame["type"].endswith(".done")]
@@ -309,7 +309,7 @@ def test_a_body_is_the_final_response() -> None:
         (Stop.REFUSAL, Refusal(), "completed", None),
     ],
 )
-def test_outcomes(stop: Stop, part: Any, status: str, reason: str | None) -> None:
+def test_stop_reasons_are_written(stop: Stop, part: Any, status: str, reason: str | None) -> None:
     said = [Start(), BlockStart(0, part), TextDelta(0, "no"), BlockEnd(0), End(stop)]
     for final in (written(P, *said)[-1]["response"], rendered(P, *said)):
         assert final["status"] == status
@@ -350,7 +350,7 @@ def test_ids_are_never_used_twice() -> None:
     assert len(set(ids)) == 2
 
 
-def test_unknown_events_are_numbered_anew_and_may_hold_anything() -> None:
+def test_unknown_events_get_new_sequence_numbers() -> None:
     data = b'{"type":"response.new","kind":1,"out":2,"self":3,"sequence_number":99}'
     frame = written(P, Start(), Unknown(P, "response.new", data))[-1]
     assert (frame["kind"], frame["out"], frame["self"], frame["sequence_number"]) == (1, 2, 3, 2)

@@ -1,4 +1,4 @@
-"""Codex's own tools over any upstream: the model calls a function, the client gets its built-in's item."""
+"""Codex's built-in tools over any upstream: the model calls a function, the client gets a built-in item."""
 
 import msgspec
 import pytest
@@ -100,7 +100,7 @@ SEARCHED = [
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_a_search_for_tools_is_a_search_item(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_search_is_a_search_item(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REQUEST, "tools", [SEARCH])
     (item,) = items("tool_search", '{"query": "calendar"}', stream=stream)
     assert (item["type"], item["execution"], item["call_id"]) == ("tool_search_call", "client", "call_1")
@@ -108,7 +108,7 @@ def test_a_search_for_tools_is_a_search_item(stream: bool, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("upstream", [name for name in PROTOCOLS if name != "openai-responses"])
-def test_what_a_search_found_can_be_called(upstream: str) -> None:
+def test_found_tools_can_be_called(upstream: str) -> None:
     body = {"model": "m", "input": SEARCHED, "tools": [SEARCH]}
     request = protocol("openai-responses").read_request(msgspec.json.encode(body), "")
     outgoing = protocol(upstream).write_request(request, Target(model="m"))
@@ -119,7 +119,7 @@ def test_what_a_search_found_can_be_called(upstream: str) -> None:
     assert result.parts[0].text == "calendar: Dates.\n  add: Adds a date"
 
 
-def test_a_search_that_openai_does_is_left_to_it() -> None:
+def test_a_tool_search_of_openai_is_left_to_it() -> None:
     server = {"execution": "server", "call_id": None}
     history = [SEARCHED[0], SEARCHED[1] | server, SEARCHED[2] | server]
     body = {"model": "m", "input": history, "tools": [{"type": "tool_search"}]}

@@ -1,7 +1,7 @@
-"""Items of a Responses answer for a Responses client: each has an id of its own, is added once and done once.
+"""Items of a Responses answer for a Responses client: each has a unique id, is added once and done once.
 
-The stream begins as the upstream's own frames and goes on rebuilt from the first frame that a strict client
-would refuse. Both halves must be one legal stream.
+The stream begins verbatim and is rebuilt from the first frame that a strict client would refuse. Both parts
+together must be one legal stream.
 """
 
 from itertools import count
@@ -36,7 +36,7 @@ def progress(index: int, id: str) -> Event:
 
 
 def message(index: int, *deltas: object, item: dict[str, Any] = MESSAGE) -> list[Event]:
-    """A message that says `deltas`, in the right order."""
+    """The events of a message with these text deltas."""
     place = {"item_id": item["id"], "output_index": index, "content_index": 0}
     text = "".join(delta for delta in deltas if isinstance(delta, str))
     part = {**PART, "text": text}
@@ -51,7 +51,7 @@ def message(index: int, *deltas: object, item: dict[str, Any] = MESSAGE) -> list
 
 
 def answered(*events: Event) -> list[dict[str, Any]]:
-    """The client's events for an answer that holds `events`; they keep the laws."""
+    """The client's events for an upstream answer with `events`. Asserts that they keep the laws."""
     numbers = count()
     items = {fields["output_index"]: fields["item"] for _, fields in events if "item" in fields}
     final = {**RESPONSE, "status": "completed", "output": list(items.values())}
@@ -78,48 +78,48 @@ def ids(events: list[dict[str, Any]]) -> list[str]:
     return [event["item"]["id"] for event in events if event["type"] == "response.output_item.added"]
 
 
-def test_items_that_only_the_client_understands_never_share_an_id() -> None:
+def test_unknown_items_never_share_an_id() -> None:
     found = ids(answered(added(0, SEARCH), done(0, FOUND), added(1, SEARCH), done(1, FOUND)))
     assert len(set(found)) == len(found) == 2
     assert found[0] == "ws_1"
 
 
-def test_such_an_item_never_has_the_id_of_a_message() -> None:
+def test_an_unknown_item_never_has_the_id_of_a_message() -> None:
     search = {**FOUND, "id": "msg_1"}
     found = ids(answered(*message(0, "Hi"), added(1, search), done(1, search)))
     assert len(set(found)) == len(found) == 2
 
 
 @pytest.mark.parametrize("id", ["", None, 5])
-def test_such_an_item_without_an_id_gets_one(id: object) -> None:
+def test_an_unknown_item_without_an_id_gets_one(id: object) -> None:
     assert all(ids(answered(added(0, {**SEARCH, "id": id}), done(0, {**FOUND, "id": id}))))
 
 
-def test_such_an_item_without_a_type_keeps_the_one_that_it_began_with() -> None:
+def test_an_unknown_item_without_a_type_keeps_its_first_type() -> None:
     bare = {"id": "ws_1", "status": "completed"}
     events = answered(added(0, SEARCH), done(0, bare))
     assert events[-1]["response"]["output"] == [{**bare, "type": "web_search_call"}]
 
 
-def test_an_item_that_was_shown_is_not_added_again_when_its_end_is_rebuilt() -> None:
+def test_a_verbatim_item_is_not_added_again_when_its_end_is_rebuilt() -> None:
     late = ("response.output_text.delta", {"output_index": 0, "delta": 5, "item_id": "ws_1"})
     events = answered(added(0, SEARCH), progress(0, "ws_1"), late, done(0, FOUND))
     assert ids(events) == ["ws_1"]
     assert events[-1]["response"]["output"] == [FOUND]
 
 
-def test_an_item_that_was_shown_and_ends_as_another_is_closed() -> None:
+def test_a_verbatim_item_that_ends_as_another_is_closed() -> None:
     events = answered(added(0, SEARCH), progress(0, "ws_1"), done(0, {**FOUND, "id": "ws_2"}))
     assert ids(events) == ["ws_1", "ws_2"]
 
 
-def test_an_item_that_was_shown_and_never_ends_is_closed() -> None:
+def test_a_verbatim_item_that_never_ends_is_closed() -> None:
     events = answered(added(0, SEARCH), progress(0, "ws_1"), *message(1, "Hi", 5))
     assert ids(events)[:2] == ["ws_1", "msg_1"]
     assert said(events) == "Hi"
 
 
-def test_items_that_were_shown_at_the_same_time_are_each_done() -> None:
+def test_verbatim_items_in_parallel_are_each_done() -> None:
     other = {**SEARCH, "id": "ws_2"}
     events = answered(
         added(0, SEARCH),
@@ -133,19 +133,19 @@ def test_items_that_were_shown_at_the_same_time_are_each_done() -> None:
     assert said(events) == "Hi"
 
 
-def test_a_message_that_says_nothing_at_first_is_added_once() -> None:
+def test_a_message_without_initial_text_is_added_once() -> None:
     events = answered(*message(0, "", 5, "Hi"))
     assert ids(events) == ["msg_1"]
     assert said(events) == "Hi"
 
 
-def test_a_message_with_an_unknown_event_before_its_words_is_added_once() -> None:
+def test_a_message_with_an_unknown_event_before_its_text_is_added_once() -> None:
     start, *rest = message(0, 5, "Hi")
     events = answered(start, ("response.moderated", {"verdict": "fine"}), *rest)
     assert ids(events) == ["msg_1"]
 
 
-def test_a_message_without_words_is_no_item_when_rebuilt() -> None:
+def test_a_message_without_text_is_dropped_when_rebuilt() -> None:
     start, part, delta, *_ = message(0, "")
     place = {"output_index": 0, "item_id": "msg_1"}
     events = answered(start, part, delta, ("response.refusal.delta", {**place, "delta": 5}))
@@ -153,7 +153,7 @@ def test_a_message_without_words_is_no_item_when_rebuilt() -> None:
 
 
 def test_a_call_without_arguments_is_one_item() -> None:
-    """Whether `{}` is all of its arguments is known when the next item begins."""
+    """Only the start of the next item shows that `{}` are all of its arguments."""
     call = {"id": "fc_1", "type": "function_call", "call_id": "c1", "name": "list_sessions"}
     place = {"item_id": "fc_1", "output_index": 0}
     events = answered(

@@ -94,7 +94,7 @@ APPLY_PATCH = {
     "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
 }
 
-# What real clients send, cut down to what differs between them.
+# Bodies of real clients, reduced to their differences.
 CODEX: Obj = {
     "model": "gpt-5.5",
     "input": [
@@ -252,7 +252,7 @@ class TestReadingRealClients:
         assert [(t.name, t.kind, t.hosted) for t in request.tools] == [
             ("shell", "function", None),
             ("apply_patch", "custom", None),
-            ("tool_search", "function", None),  # which the client runs
+            ("tool_search", "function", None),  # the client runs this tool
             ("web_search", "hosted", "web_search"),
         ]
         assert request.tools[1].grammar == "start: /.+/"
@@ -314,7 +314,7 @@ class TestReadingItems:
             *[(kind, "user") for kind in ("shell_call_output", "mcp_approval_response")],
         ],
     )
-    def test_what_only_this_protocol_understands(self, kind: str, role: str) -> None:
+    def test_responses_only_items_are_kept(self, kind: str, role: str) -> None:
         item = {"type": kind, "id": "x_1", "anything": [1]}
         message = read_items(item).messages[0]
         assert message == Message(role, (Opaque(Raw(NAME, item), kind),), raw=Raw(NAME, item))  # type: ignore[arg-type]
@@ -368,7 +368,7 @@ class TestReadingItems:
         assert (sound.kind, sound.media_type) == ("audio", "audio/wav")
         assert (image.file_id, image.cache, text.cache) == ("file-1", Cache("12h"), Cache("12h"))
 
-    def test_results_with_pictures_and_with_parts_nobody_knows(self) -> None:
+    def test_results_with_images_and_unknown_parts(self) -> None:
         output = [
             {"type": "input_text", "text": "see"},
             {"type": "input_image", "image_url": "https://a.example/p.png"},
@@ -379,7 +379,7 @@ class TestReadingItems:
         assert result.parts[1].url == "https://a.example/p.png"
         assert json.loads(result.parts[2].text) == output[2]
 
-    def test_sloppy_and_rare_shapes(self) -> None:
+    def test_incomplete_and_rare_shapes(self) -> None:
         assert parts_of({"role": "assistant", "content": None}) == []
         assert parts_of({"type": "reasoning", "id": "rs_1"}) == [Thinking("", Seal(NAME, "", "rs_1"))]
         svg = "data:image/svg+xml,<svg/>"
@@ -392,7 +392,7 @@ class TestReadingItems:
         kept = read({"model": "m", "previous_response_id": "r", "tool_choice": choice})
         assert kept.settings.tool_choice == ToolChoice("named", "kept")
 
-    def test_history_kept_by_the_server(self) -> None:
+    def test_history_stored_by_the_server(self) -> None:
         previous = read_items(OUTPUT, previous_response_id="resp_1")
         assert previous.settings.previous_response_id == "resp_1"
         conversation = read_items(OUTPUT, conversation={"id": "conv_1"})
@@ -538,13 +538,13 @@ def test_bad_requests_name_the_field(body: Obj, path: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 5000])
-def test_bodies_that_are_no_object(body: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
         read_request(body)
 
 
 def spoilt(value: Any, path: list[int], by: Any) -> Any:
-    """`value` with one thing in it, found by `path`, replaced."""
+    """`value` with the value at `path` replaced."""
     if not path or not isinstance(value, dict | list) or not value:
         return by
     keys = list(value) if isinstance(value, dict) else range(len(value))
@@ -559,7 +559,7 @@ def spoilt(value: Any, path: list[int], by: Any) -> Any:
     st.lists(st.integers(0, 20), min_size=1, max_size=6),
     st.sampled_from([None, True, 1, 0.5, "x", "", [], {}, [[]], [{}], {"type": "x"}, {"type": []}]),
 )
-def test_anything_else_is_read_or_refused(sample: Obj, path: list[int], by: Any) -> None:
+def test_any_value_in_a_body_is_read_or_refused(sample: Obj, path: list[int], by: Any) -> None:
     try:
         request = read(spoilt(sample, path, by))
     except BadRequest:
@@ -600,14 +600,14 @@ def items(draw: st.DrawFn) -> list[Obj]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_identity_of_samples(sample: Obj) -> None:
+def test_samples_for_their_own_protocol_are_unchanged(sample: Obj) -> None:
     out = write(read(sample), model=sample["model"])
-    assert json.dumps(out.body) == json.dumps(sample)  # key order and all
+    assert json.dumps(out.body) == json.dumps(sample)  # including the order of keys
     assert (out.path, out.notices, out.stop) == ("/v1/responses", (), ())
 
 
 @given(items(), UNKNOWN)
-def test_identity(given_items: list[Obj], unknown: Obj) -> None:
+def test_any_body_for_its_own_protocol_is_unchanged(given_items: list[Obj], unknown: Obj) -> None:
     body = {"input": given_items, **unknown, "model": "m"}
     before = json.dumps(body)
     request = read(body)
@@ -618,12 +618,12 @@ def test_identity(given_items: list[Obj], unknown: Obj) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_a_changed_request_keeps_what_was_not_changed(sample: Obj) -> None:
+def test_a_changed_request_keeps_its_other_members(sample: Obj) -> None:
     sample = json.loads(json.dumps(sample))
     body = write(read(sample).changed(stream=False), model=sample["model"]).body
     sample.pop("stream", None)
     if sample["input"][0].get("type") == "additional_tools":
-        del sample["input"][0]["id"]  # the item is put together anew
+        del sample["input"][0]["id"]  # the item is rebuilt
     assert body == sample
 
 
@@ -635,7 +635,7 @@ def test_a_changed_request_keeps_instructions_state_and_conversation() -> None:
     assert write(read(previous).changed(), model="m").body == previous
 
 
-def test_ids_we_escaped_go_back_as_the_upstreams_own() -> None:
+def test_escaped_ids_are_restored_for_the_upstream() -> None:
     own = "functions.Bash:0"
     escaped = call_ids.for_client(own, call_ids.WORDS)
     assert escaped != own
@@ -652,7 +652,7 @@ def test_items_go_back_in_the_clients_own_spelling() -> None:
     assert bytes(write(request.changed()).members["input"][0]) == spelled[1:-1]
 
 
-def test_only_items_that_hold_something_of_ours_are_written_anew() -> None:
+def test_only_items_with_wrapped_values_are_rewritten() -> None:
     escaped = json.dumps({**OUTPUT, "call_id": call_ids.for_client("a:b", call_ids.WORDS)}).encode()
     spelled = b'{"role" : "user", "content":"\\u0041"}'
     body = b'{"model": "m", "previous_response_id": "r", "input": [%b, %b]}' % (spelled, escaped)
@@ -662,7 +662,12 @@ def test_only_items_that_hold_something_of_ours_are_written_anew() -> None:
 
 
 def test_a_tool_server_reaches_gemini_by_its_address() -> None:
-    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp"}
+    server = {
+        "type": "mcp",
+        "server_label": "docs",
+        "server_url": "https://docs.example/mcp",
+        "require_approval": "never",
+    }
     outgoing = protocol("gemini").write_request(read_items(tools=[server], input="Hi"), TARGET)
     (declared,) = outgoing.body["tools"]
     (reached,) = declared["mcpServers"]
@@ -690,7 +695,7 @@ class TestSeals:
         for version in (request, request.changed()):
             assert write(version).body["input"] == [CALL, OUTPUT]
 
-    def test_a_calls_seal_is_attached_and_its_carrier_disappears(self) -> None:
+    def test_the_seal_of_a_call_is_attached_and_its_carrier_removed(self) -> None:
         seal = Seal("gemini", "c2ln", issuer="google")
         request = read_items(carrier(seal, "call_1"), CALL, OUTPUT)
         call = request.messages[0].parts[0]
@@ -699,14 +704,14 @@ class TestSeals:
         for version in (request, request.changed()):
             assert write(version).body["input"] == [CALL, OUTPUT]
 
-    def test_the_carrier_may_name_the_call_as_the_client_knows_it(self) -> None:
+    def test_the_carrier_may_have_the_clients_call_id(self) -> None:
         escaped = call_ids.for_client("a:b", call_ids.WORDS)
         request = read_items(carrier(FOREIGN, escaped), {**CALL, "call_id": escaped})
         call = request.messages[0].parts[0]
         assert isinstance(call, ToolCall)
         assert (call.id, call.seal) == ("a:b", FOREIGN)
 
-    def test_our_envelope_around_this_protocols_own_seal(self) -> None:
+    def test_an_envelope_around_a_seal_of_this_protocol(self) -> None:
         request = read_items(carrier(OWN, "call_1"), CALL, OUTPUT)
         reasoning = write(request).body["input"][0]
         assert (reasoning["id"], reasoning["encrypted_content"]) == ("rs_7", "gAAA")
@@ -744,11 +749,11 @@ class TestSeals:
         out = write(asked(user(Text("x")), model(Thinking("secret", seal), Text("a"))))
         assert "secret" not in json.dumps(out.body)
 
-    def test_reasoning_about_nothing_is_dropped(self) -> None:
+    def test_empty_reasoning_is_dropped(self) -> None:
         items = written_items(user(Text("x")), model(Thinking("", OWN)), user(Text("y")))
         assert [i["type"] for i in items] == ["message", "message"]
 
-    def test_an_id_of_another_kind_is_left_out(self) -> None:
+    def test_an_id_of_another_kind_is_omitted(self) -> None:
         seal = Seal(NAME, "gAAA", "thought_1")
         assert "id" not in written_items(user(Text("x")), model(Thinking("", seal), Text("a")))[1]
 
@@ -1239,7 +1244,7 @@ def test_matrix_refuses(request_: Request, path: str) -> None:
     assert error.value.path == path
 
 
-def test_file_ids_of_chat_are_the_same_providers() -> None:
+def test_file_ids_of_chat_are_kept() -> None:
     file = {"type": "file", "file": {"file_id": "file-1"}}
     body = {"model": "m", "messages": [{"role": "user", "content": [file]}]}
     request = protocol("openai-chat").read_request(json.dumps(body).encode(), "")
@@ -1258,7 +1263,7 @@ def test_a_request_of_another_protocol_is_stateless() -> None:
     assert body["include"] == ["reasoning.encrypted_content"]
 
 
-def test_only_system_prompts_leave_something_to_answer() -> None:
+def test_system_prompts_alone_get_a_user_message() -> None:
     body = write(asked(Message("system", (Text("A"),)))).body
     assert "instructions" not in body
     assert body["input"][0]["role"] == "system"
@@ -1269,7 +1274,7 @@ def test_no_choice_without_tools() -> None:
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & body.keys()
 
 
-def test_allowing_only_what_cannot_be_sent_allows_nothing() -> None:
+def test_allowed_tools_without_a_sendable_tool_allow_none() -> None:
     tools = (FUNCTION, Tool(name="m", kind="hosted", hosted="maps"))
     request = asked(tools=tools, tool_choice=ToolChoice("auto", allowed=("m",)))
     assert write(request).body["tool_choice"] == "none"
@@ -1282,14 +1287,14 @@ def test_the_last_four_cache_marks_stay() -> None:
     assert marked == ["2", "3", "4", "5"]
 
 
-def test_a_missing_result_stands_before_the_others() -> None:
+def test_a_placeholder_result_comes_before_the_others() -> None:
     calls = model(ToolCall(id="a", name="f"), ToolCall(id="b", name="f"))
     items = written_items(calls, user(ToolResult(call_id="b", parts=(Text("ok"),)), Text("y")))
     assert [i.get("call_id") for i in items] == ["a", "b", "a", "b", None]
     assert items[2]["output"].startswith("[error] ")
 
 
-def test_the_strict_flag_stays_where_the_server_takes_it() -> None:
+def test_the_strict_flag_stays_if_the_server_accepts_it() -> None:
     inner = {"type": "object", "properties": {}, "additionalProperties": False}
     schema = {
         "type": "object",
@@ -1337,7 +1342,7 @@ def test_the_sdk_agrees(request_: Request) -> None:
     check_responses(write(request_).body)
 
 
-def test_a_longer_conversation_begins_like_a_shorter() -> None:
+def test_a_longer_conversation_has_the_same_prefix() -> None:
     shorter = answered(Text("a"))
     longer = (*shorter, model(Text("b")), user(Text("c")))
     before, after = written_items(*shorter), written_items(*longer)
@@ -1438,7 +1443,7 @@ def test_a_call_of_a_builtin_that_is_no_object_is_no_item() -> None:
         ),
     ],
 )
-def test_what_became_of_a_builtins_call(call: Obj, output: Obj, text: str, failed: bool) -> None:
+def test_results_of_builtin_calls(call: Obj, output: Obj, text: str, failed: bool) -> None:
     _, result = parts_of(call, output)
     assert (result.call_id, result.parts, result.is_error) == ("call_1", (Text(text),), failed)
     request = read_items(call, output)
@@ -1446,7 +1451,7 @@ def test_what_became_of_a_builtins_call(call: Obj, output: Obj, text: str, faile
     assert write(request.changed()).body["input"] == [call, output]
 
 
-def test_a_shell_in_a_container_is_the_providers() -> None:
+def test_a_shell_in_a_container_is_left_to_the_provider() -> None:
     container = {"type": "container_reference", "container_id": "c"}
     call = {**SHELL_CALL, "environment": container}
     output = {"type": "shell_call_output", "call_id": "call_1", "output": []}
@@ -1462,7 +1467,7 @@ def test_a_builtin_can_be_chosen(name: str) -> None:
     assert write(request.changed()).body["tool_choice"] == {"type": name}
 
 
-def test_escaped_ids_of_builtins_come_home() -> None:
+def test_escaped_ids_of_builtins_are_restored() -> None:
     escaped = call_ids.for_client("functions.shell:0", call_ids.WORDS)
     call = {**LOCAL_SHELL_CALL, "call_id": escaped}
     output = {"type": "local_shell_call_output", "id": escaped, "output": "x"}
@@ -1470,8 +1475,8 @@ def test_escaped_ids_of_builtins_come_home() -> None:
     assert (written[0]["call_id"], written[1]["id"]) == ("functions.shell:0",) * 2
 
 
-def test_thoughts_our_encoder_named_never_reach_the_upstream() -> None:
-    """A model that seals nothing thought them: the id is made up, and OpenAI would look for it."""
+def test_reasoning_ids_of_our_encoder_never_reach_the_upstream() -> None:
+    """Reasoning of a model without seals has a generated id, which OpenAI would look up."""
     made_up = {"type": "reasoning", "id": "rs_x1_0", "summary": [{"type": "summary_text", "text": "Hm."}]}
     kept = {**made_up, "id": "rs_68e0c1a2"}
     said = {"role": "user", "content": "x"}

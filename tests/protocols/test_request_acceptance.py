@@ -1,4 +1,4 @@
-"""Requests as providers accept them: what a model, or an API by a rule of its own, refuses is not sent.
+"""Requests are written as providers accept them: members that a model or an API refuses are not sent.
 
 The bodies are those that real clients send. The official SDKs' types judge what is written for upstreams.
 """
@@ -31,7 +31,7 @@ def read(client: str, body: Obj) -> Request:
 
 
 def write(request: Request, upstream: str, model: str, **facts: Any) -> Outgoing:
-    """Written, and judged by the SDK's types."""
+    """Write a request and check it with the SDK's types."""
     written = protocol(upstream).write_request(request, Target(model=model, issuer="up", **facts))
     CHECKS[upstream](written.body)
     return written
@@ -72,34 +72,34 @@ BRIGHT = {ANTHROPIC: "claude-opus-4-7", CHAT: "gpt-5", GEMINI: "gemini-3-pro", R
 SAID = ("thinking", "reasoning", "reasoning_effort", "include", "output_config")
 
 
-def said_of_reasoning(body: Obj) -> Obj:
+def reasoning_members(body: Obj) -> Obj:
     found = {key: body[key] for key in SAID if key in body}
     return found | {k: v for k, v in body.get("generationConfig", {}).items() if k == "thinkingConfig"}
 
 
-# What a client says to Claude or Gemini in their own protocols is the client's affair.
+# Settings in the upstream's own protocol pass unchanged for Claude and Gemini.
 @pytest.mark.parametrize(
     ("client", "upstream"), [(c, u) for c in PROTOCOLS for u in PROTOCOLS if c != u or u in (CHAT, RESPONSES)]
 )
 @pytest.mark.parametrize("rebuilt", [False, True])
-def test_only_models_that_reason_are_told_how(client: str, upstream: str, rebuilt: bool) -> None:
+def test_only_reasoning_models_get_reasoning_settings(client: str, upstream: str, rebuilt: bool) -> None:
     request = read(client, THINKS[client])
     request = request.changed() if rebuilt else request
-    assert said_of_reasoning(write(request, upstream, BRIGHT[upstream]).body)
+    assert reasoning_members(write(request, upstream, BRIGHT[upstream]).body)
     written = write(request, upstream, DULL[upstream])
-    assert said_of_reasoning(written.body) == {}
+    assert reasoning_members(written.body) == {}
     assert rules(written) == ["reasoning-dropped"]
 
 
 @pytest.mark.parametrize("client", PROTOCOLS)
-def test_nothing_is_asked_of_a_model_that_does_not_reason(client: str) -> None:
+def test_a_model_without_reasoning_gets_no_reasoning_include(client: str) -> None:
     plain = {k: v for k, v in THINKS[client].items() if k not in (*SAID, "generationConfig")}
     written = write(read(client, plain), RESPONSES, "gpt-4.1-mini")
     assert "include" not in written.body
     assert rules(written) == []
 
 
-def test_what_else_is_included_stays() -> None:
+def test_other_includes_stay() -> None:
     body = {**THINKS[RESPONSES], "include": ["reasoning.encrypted_content", "message.output_text.logprobs"]}
     assert write(read(RESPONSES, body), RESPONSES, "gpt-4o").body["include"] == [
         "message.output_text.logprobs"
@@ -111,7 +111,7 @@ THOUGHTS = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content
 
 @pytest.mark.parametrize("rebuilt", [False, True])
 @pytest.mark.parametrize(("model", "kept"), [("o3", 1), ("gpt-4.1", 0)])
-def test_only_models_that_reason_get_thoughts_back(rebuilt: bool, model: str, kept: int) -> None:
+def test_only_reasoning_models_get_reasoning_back(rebuilt: bool, model: str, kept: int) -> None:
     said = {"type": "message", "role": "assistant", "content": "Yes."}
     body = {"model": "m", "input": [{"role": "user", "content": "x"}, THOUGHTS, said]}
     request = read(RESPONSES, body)
@@ -122,7 +122,7 @@ def test_only_models_that_reason_get_thoughts_back(rebuilt: bool, model: str, ke
     assert len(written.body["input"]) == 2 + kept
 
 
-def test_a_config_knows_better_than_a_name() -> None:
+def test_the_config_overrides_the_name() -> None:
     request = read(ANTHROPIC, THINKS[ANTHROPIC])
     reasons, dull = ModelFacts(reasons=True), ModelFacts(reasons=False)
     assert write(request, RESPONSES, "gpt-4.1", facts=reasons).body["reasoning"]["effort"] == "low"
@@ -164,7 +164,7 @@ SEARCHED: Obj = {
 
 
 def names_in(body: Any) -> set[str]:
-    """Every name of a tool that stands in a body: in declarations, calls and results."""
+    """Every tool name in a body: in declarations, calls and results."""
     if isinstance(body, list):
         return {name for item in body for name in names_in(item)}
     if not isinstance(body, dict):
@@ -224,7 +224,7 @@ def test_a_tool_without_a_type_is_a_function(upstream: str, rebuilt: bool) -> No
 
 
 @pytest.mark.parametrize(("upstream", "expected"), [(ANTHROPIC, {"type": "any"}), (RESPONSES, "required")])
-def test_mistrals_any_is_required(upstream: str, expected: Any) -> None:
+def test_any_of_mistral_means_required(upstream: str, expected: Any) -> None:
     request = read(CHAT, {**UNTYPED, "tool_choice": "any"})
     assert write(request, upstream, BRIGHT[upstream]).body["tool_choice"] == expected
 
@@ -238,7 +238,7 @@ PICTURE: Obj = {
 
 
 @pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, RESPONSES])
-def test_base64_is_in_the_alphabet_of_the_upstream(upstream: str) -> None:
+def test_base64_has_the_alphabet_of_the_upstream(upstream: str) -> None:
     assert URL_SAFE != PNG
     body = str(write(read(GEMINI, PICTURE), upstream, BRIGHT[upstream]).body)
     assert PNG in body
@@ -246,7 +246,7 @@ def test_base64_is_in_the_alphabet_of_the_upstream(upstream: str) -> None:
 
 
 @pytest.mark.parametrize("rebuilt", [False, True])
-def test_gemini_gets_its_own_alphabet_back(rebuilt: bool) -> None:
+def test_gemini_gets_url_safe_base64_unchanged(rebuilt: bool) -> None:
     request = read(GEMINI, PICTURE)
     body = write(request.changed() if rebuilt else request, GEMINI, "gemini-3-pro").body
     assert body["contents"] == PICTURE["contents"]
@@ -284,7 +284,7 @@ SHOT: Obj = {
 }
 
 
-def test_media_of_results_stands_in_the_users_turn_before_gemini_3() -> None:
+def test_media_of_results_is_in_the_user_turn_before_gemini_3() -> None:
     *_, turn = write(read(ANTHROPIC, SHOT), GEMINI, "gemini-2.5-flash").body["contents"]
     assert turn["role"] == "user"
     kinds = [next(iter(part)) for part in turn["parts"]]
@@ -293,7 +293,7 @@ def test_media_of_results_stands_in_the_users_turn_before_gemini_3() -> None:
     assert turn["parts"][0]["functionResponse"]["response"]["output"].startswith("screen 1")
 
 
-def test_media_of_results_stands_in_them_from_gemini_3_on() -> None:
+def test_media_of_results_is_in_the_result_from_gemini_3_on() -> None:
     *_, turn = write(read(ANTHROPIC, SHOT), GEMINI, "gemini-3-pro").body["contents"]
     assert [next(iter(part)) for part in turn["parts"]] == ["functionResponse", "functionResponse", "text"]
     assert turn["parts"][0]["functionResponse"]["parts"] == [
@@ -313,12 +313,12 @@ SOUND: Obj = {
 
 
 @pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES])
-def test_sound_is_refused_by_name(upstream: str) -> None:
+def test_audio_is_refused_with_its_name(upstream: str) -> None:
     with pytest.raises(BadRequest, match=r"messages\[0\].*takes no (sound|audio)"):
         write(read(CHAT, SOUND), upstream, BRIGHT[upstream])
 
 
-def test_sound_goes_to_models_that_hear() -> None:
+def test_audio_goes_to_models_that_accept_it() -> None:
     heard: Obj = {"contents": [{"parts": [{"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}]}]}
     request = read(GEMINI, heard)
     assert "input_audio" in str(write(request, CHAT, "gpt-4o-audio-preview").body)
@@ -360,7 +360,7 @@ LINKED: dict[str, Obj] = {
         (RESPONSES, GEMINI, {"fileData": {"mimeType": "application/pdf", "fileUri": ADDRESS}}),
     ],
 )
-def test_the_address_of_a_document_stays_one(client: str, upstream: str, expected: Obj) -> None:
+def test_the_url_of_a_document_stays_a_url(client: str, upstream: str, expected: Obj) -> None:
     request = read(client, LINKED[client])
     body = write(request, upstream, BRIGHT[upstream]).body
     (message,) = body.get("messages") or body.get("input") or body["contents"]
@@ -373,7 +373,7 @@ NOTES = base64.b64encode("Straße".encode()).decode()
 
 @pytest.mark.parametrize("upstream", [CHAT, RESPONSES])
 @pytest.mark.parametrize("name", ["notes.txt", None])
-def test_text_documents_are_words(upstream: str, name: str | None) -> None:
+def test_text_documents_become_text(upstream: str, name: str | None) -> None:
     data = {"mimeType": "text/plain", "data": NOTES} | ({"displayName": name} if name else {})
     request = read(GEMINI, {"contents": [{"parts": [{"text": "Read."}, {"inlineData": data}]}]})
     body = write(request, upstream, BRIGHT[upstream]).body
@@ -382,7 +382,7 @@ def test_text_documents_are_words(upstream: str, name: str | None) -> None:
 
 
 @pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES])
-def test_a_name_tells_that_a_document_is_text(upstream: str) -> None:
+def test_a_text_document_is_recognized_by_its_name(upstream: str) -> None:
     file = {"filename": "notes.md", "file_data": NOTES}
     request = read(
         CHAT, {"model": "m", "messages": [{"role": "user", "content": [{"type": "file", "file": file}]}]}
@@ -394,7 +394,7 @@ def test_a_name_tells_that_a_document_is_text(upstream: str) -> None:
     ("mime", "name"),
     [("application/pdf", "document.pdf"), ("application/msword", "document.doc")],
 )
-def test_a_file_without_a_name_is_named_by_its_kind(mime: str, name: str) -> None:
+def test_a_file_without_a_name_is_named_by_its_type(mime: str, name: str) -> None:
     request = read(GEMINI, {"contents": [{"parts": [{"inlineData": {"mimeType": mime, "data": PDF}}]}]})
     (message,) = write(request, CHAT, "gpt-5").body["messages"]
     assert message["content"][0]["file"]["filename"] == name
@@ -417,7 +417,7 @@ SEARCHES: dict[str, Obj] = {
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("rebuilt", [False, True])
-def test_only_models_that_search_are_asked_to(client: str, rebuilt: bool) -> None:
+def test_only_models_with_search_get_the_search_tool(client: str, rebuilt: bool) -> None:
     request = read(client, SEARCHES[client])
     request = request.changed() if rebuilt else request
     assert write(request, CHAT, "gpt-4o-search-preview").body["web_search_options"] == {}
@@ -439,7 +439,7 @@ CALLS_FIRST: Obj = {
 
 
 @pytest.mark.parametrize(("upstream", "key"), [(ANTHROPIC, "messages"), (GEMINI, "contents")])
-def test_a_user_speaks_first(upstream: str, key: str) -> None:
+def test_the_first_message_is_the_users(upstream: str, key: str) -> None:
     written = write(read(RESPONSES, CALLS_FIRST), upstream, BRIGHT[upstream])
     assert [turn["role"] for turn in written.body[key]][::2] == ["user", "user"]
     assert rules(written) == ["placeholder-added"]
@@ -480,7 +480,7 @@ OPAQUE: dict[str, Obj] = {
 
 
 @pytest.mark.parametrize(("client", "upstream"), [(c, u) for c in OPAQUE for u in PROTOCOLS if c != u])
-def test_a_turn_of_which_nothing_is_left_is_dropped(client: str, upstream: str) -> None:
+def test_an_empty_turn_is_dropped(client: str, upstream: str) -> None:
     body = write(read(client, OPAQUE[client]), upstream, BRIGHT[upstream]).body
     turns = body.get("messages") or body.get("input") or body["contents"]
     assert {turn["role"] for turn in turns} == {"user"}

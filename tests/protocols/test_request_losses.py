@@ -1,6 +1,6 @@
-"""What cannot be carried: one notice by the same rule at every upstream, or one refusal (law 39).
+"""Parts that cannot be carried over: one notice with the same rule at every upstream, or a refusal (law 39).
 
-Each row of `LOSSES` is a request with one thing in it that not every protocol can say. At every upstream it
+Each row of `LOSSES` is a request with one part that not every protocol supports. At every upstream the part
 either arrives, or it is missing and exactly one notice says so. `REFUSED` would change the answer's meaning.
 """
 
@@ -66,7 +66,7 @@ PICKY = {"type": "object", "properties": {"a": {"type": "integer", "multipleOf":
 BRANCHING = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {}}
 UNANSWERED = (HI, Message("assistant", (ToolCall(id="c", name="f"),)), HI)
 
-# What it is, the request, how to tell that it arrived, the rule if it did not.
+# Name, request, check that the part arrived, rule of the notice if it did not.
 LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
     "top_k": (*setting("top_k", 7), "top-k-dropped"),
     "presence penalty": (*setting("presence_penalty", 0.5), "penalties-dropped"),
@@ -167,7 +167,7 @@ LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
     ),
     "stop sequences": (
         asked(stop=tuple(f"stop {i}" for i in range(9))),
-        lambda heard: len(heard.settings.stop) in (0, 9),  # none: all of them are looked for here
+        lambda heard: len(heard.settings.stop) in (0, 9),  # none: all stop sequences are emulated
         "stop-truncated",
     ),
     "arguments that are no object": (
@@ -185,11 +185,11 @@ LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize(("request_", "arrived", "rule"), LOSSES.values(), ids=LOSSES)
-def test_it_arrives_or_one_notice_says_that_it_does_not(
+def test_a_part_arrives_or_has_exactly_one_notice(
     upstream: str, request_: Request, arrived: Callable[[Request], bool], rule: str
 ) -> None:
     outgoing = sent(request_, upstream, facts=ModelFacts(search=True, signs_calls=True))
-    rules = [notice.rule for notice in outgoing.notices]
+    rules = [notice.rule for notice in outgoing.notices if notice.warning]
     assert rules == ([] if arrived(received(outgoing, upstream)) else [rule])
     assert all(notice.path and notice.message for notice in outgoing.notices)
     if rules:
@@ -198,8 +198,8 @@ def test_it_arrives_or_one_notice_says_that_it_does_not(
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_foreign_thoughts_vanish_without_a_word(upstream: str) -> None:
-    """They are never an upstream's business but that of whoever thought them."""
+def test_foreign_reasoning_is_dropped_without_a_notice(upstream: str) -> None:
+    """Reasoning belongs only to its issuer, so nothing is lost."""
     outgoing = sent(says(Thinking("Hm."), Text("So.")), upstream)
     assert outgoing.notices == ()
     assert b"Hm." not in wire(outgoing.body)
@@ -222,7 +222,7 @@ REFUSED: dict[str, tuple[Request, str]] = {
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize(("request_", "path"), REFUSED.values(), ids=REFUSED)
-def test_what_would_change_the_answer_is_refused(upstream: str, request_: Request, path: str) -> None:
+def test_parts_that_would_change_the_answer_are_refused(upstream: str, request_: Request, path: str) -> None:
     with pytest.raises(BadRequest) as refused:
         sent(request_, upstream)
     assert refused.value.path.startswith(path)
@@ -231,7 +231,7 @@ def test_what_would_change_the_answer_is_refused(upstream: str, request_: Reques
 GEMINI_PATH = "/v1beta/models/m:generateContent"
 CONTENTS = [{"role": "user", "parts": [{"text": "Hi"}]}]
 MESSAGES = [{"role": "user", "content": "Hi"}]
-# Fields of one protocol: the body they stand in, and what happens to them anywhere else.
+# Fields of one protocol: a body with the field, and its fate in other protocols.
 FIELDS: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "cachedContent": ("gemini", {"contents": CONTENTS, "cachedContent": "cachedContents/1"}, "refused"),
     "cached_content": ("gemini", {"contents": CONTENTS, "cached_content": "cachedContents/1"}, "refused"),
@@ -339,8 +339,8 @@ def test_a_field_of_one_protocol_only(
 
 
 @pytest.mark.parametrize("client", PROTOCOLS)
-def test_half_an_emoji_is_mended(client: str) -> None:
-    """JavaScript clients cut strings in the middle of one."""
+def test_a_lone_surrogate_is_replaced(client: str) -> None:
+    """JavaScript clients may cut a string inside a surrogate pair."""
     outgoing = sent(asked(), client)
     body = wire(outgoing.body).replace(b'"Hi"', b'"Hi \\ud83d"')
     request = protocol(client).read_request(body, outgoing.path)

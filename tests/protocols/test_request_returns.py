@@ -1,4 +1,4 @@
-"""What an upstream gave and the client sends back: ids, seals and freeform calls come home unchanged."""
+"""Values of an upstream that the client sends back (ids, seals, freeform calls) return unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from support.echoes import echo
+from support.echoed_requests import echo
 from support.requests import received, sent, spoken, wire
 from support.sample_streams import SAMPLES
 from support.scenarios import TOOLS
@@ -63,7 +63,7 @@ def _has_id(part: Any) -> bool:
     return isinstance(part, ToolCall | ToolResult)
 
 
-# What each upstream takes as a call id, which may be more than its clients do.
+# The call ids that each upstream accepts, which may be more than its clients accept.
 TAKES = {
     "anthropic": anthropic_write.IDS,
     "openai-chat": chat_write.IDS,
@@ -74,8 +74,8 @@ TAKES = {
 
 @pytest.mark.parametrize("id", UPSTREAM_IDS)
 @both
-def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) -> None:
-    """Law 9. An id of another protocol's making only has to be legal, and the same in both places."""
+def test_an_id_returns_as_it_was_issued(client: str, upstream: str, id: str) -> None:
+    """Law 9. A foreign id only has to be legal, and the same in call and result."""
     seen = call_ids.for_client(id, protocol(client).ids)
     assert protocol(client).ids.legal(seen)
     body = wire(sent(conversation(seen), client).body)
@@ -83,7 +83,7 @@ def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) 
     request = protocol(client).read_request(body, sent(conversation(seen), client).path)
     outgoing = sent(request, upstream)
     written = wire(outgoing.body)
-    # Too long for the client to carry: a stand-in goes both ways (the gateway's store maps it back).
+    # Too long for the client: a replacement goes both ways (the gateway's store maps it back).
     carried = call_ids.from_client(seen) == id
     if carried and (TAKES[upstream].legal(id) or client == upstream):
         assert written.count(json.dumps(id, ensure_ascii=False).encode()) == 2
@@ -93,7 +93,7 @@ def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) 
         assert TAKES[upstream].legal(call)
 
 
-def test_only_ids_too_long_for_an_anthropic_client_get_a_stand_in() -> None:
+def test_only_ids_too_long_for_an_anthropic_client_are_replaced() -> None:
     rule = protocol("anthropic").ids
     assert all(
         call_ids.from_client(call_ids.for_client(id, rule)) == id for id in UPSTREAM_IDS if len(id) < 20
@@ -102,7 +102,7 @@ def test_only_ids_too_long_for_an_anthropic_client_get_a_stand_in() -> None:
 
 
 @both
-def test_a_picky_upstream_gets_ids_it_takes(client: str, upstream: str) -> None:
+def test_a_strict_upstream_gets_legal_ids(client: str, upstream: str) -> None:
     outgoing = sent(
         spoken(conversation("toolu_01A09q90qw90"), client).changed(), upstream, ids=call_ids.MISTRAL
     )
@@ -137,7 +137,7 @@ SEALED = [
 
 
 @pytest.mark.parametrize(("client", "issuer", "kind"), SEALED)
-def test_a_seal_comes_home_and_goes_nowhere_else(client: str, issuer: str, kind: str) -> None:
+def test_a_seal_returns_to_its_issuer_only(client: str, issuer: str, kind: str) -> None:
     """Laws 31, 32."""
     sample = SAMPLES[issuer][kind]
     answer = answered(client, issuer, sample.stream, issuer=f"some-{issuer}")
@@ -146,12 +146,12 @@ def test_a_seal_comes_home_and_goes_nowhere_else(client: str, issuer: str, kind:
         written = wire(sent(version, upstream).body).decode()
         for seal in sample.expect["opaque"]:
             assert written.count(seal) == (1 if upstream == issuer else 0), written
-        assert "ZHJhZ29tYW4x" not in written  # an envelope of ours
+        assert "ZHJhZ29tYW4x" not in written  # the prefix of Dragoman's envelope
         check = received(sent(version, upstream), upstream)
         assert [part for part in check.messages if part.role == "assistant"]
 
 
-# In its own slot nothing tells one upstream of the protocol from another.
+# A seal in its protocol's own slot does not name its upstream.
 ENVELOPED = [case for case in SEALED if case.values[0] != case.values[1]]
 
 
@@ -197,7 +197,7 @@ CHAT_ANSWER = {
 
 
 @pytest.mark.parametrize("client", PROTOCOLS)
-def test_seals_in_chats_unofficial_places_come_home_too(client: str) -> None:
+def test_seals_in_unofficial_members_of_chat_return_too(client: str) -> None:
     answer = answered(client, "openai-chat", wire(CHAT_ANSWER), issuer="some-openai-chat")
     request = next_request(client, answer)
     for version, upstream in product((request, request.changed()), PROTOCOLS):
@@ -211,14 +211,14 @@ PATCHER = Tool(name="apply_patch", kind="custom", description="Edits", namespace
 
 
 def called_by_model(upstream: str, names: ToolNames, call: ToolCall) -> bytes:
-    """What an upstream of this protocol says when its model calls a tool."""
+    """The stream of an upstream whose model calls a tool."""
     events = [Start("r1", "m"), BlockStart(0, call), BlockEnd(0), End(Stop.TOOL)]
     return protocol(upstream).render(collect(events), AnswerContext(id="u1", created=1, model="m"))
 
 
 @both
-def test_a_freeform_call_stays_one(client: str, upstream: str) -> None:
-    """Law 50: through an upstream that knows functions only, too."""
+def test_a_freeform_call_stays_freeform(client: str, upstream: str) -> None:
+    """Law 50: also through an upstream that has only functions."""
     if not protocol(client).names.custom:
         return
     declaring = Request(model="m", messages=(Message("user", (Text("Hi"),)),), tools=(PATCHER,))
@@ -256,7 +256,7 @@ ODD_NAMES = (
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_names_are_told_apart_there_and_back(upstream: str) -> None:
+def test_names_stay_distinct_in_both_directions(upstream: str) -> None:
     """Law 37: in definitions, calls and choices alike."""
     wire_protocol = protocol(upstream)
     names = ToolNames(ODD_NAMES, wire_protocol.names)

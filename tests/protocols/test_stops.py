@@ -1,4 +1,4 @@
-"""Why an answer ended, in the words of every provider."""
+"""Stop reasons of every provider and their neutral meaning."""
 
 import pytest
 
@@ -31,7 +31,7 @@ from dragoman.protocols.common import stop_reasons
         ("malformed_function_call", FailureKind.UPSTREAM),
         ("network_error", FailureKind.UPSTREAM),
         ("insufficient_system_resource", FailureKind.OVERLOADED),
-        # Not in the table: told by their words.
+        # Not in the table: recognized by parts of the word.
         ("output_policy_violation", Stop.FILTER),
         ("tool_call_error", FailureKind.UPSTREAM),
         ("outputTokensExhausted", Stop.MAX_TOKENS),
@@ -39,10 +39,12 @@ from dragoman.protocols.common import stop_reasons
         ("", None),
     ],
 )
-def test_a_reason_means_the_same_in_every_protocol(reason: str, meant: stop_reasons.Reason | None) -> None:
+def test_a_stop_reason_means_the_same_in_every_protocol(
+    reason: str, meant: stop_reasons.Reason | None
+) -> None:
     assert stop_reasons.meaning(reason) == meant
 
 
-def test_no_word_stands_in_the_table_twice() -> None:
+def test_no_stop_reason_is_in_the_table_twice() -> None:
     words = [word for listed in stop_reasons.WORDS.values() for word in listed.split()]
     assert len(words) == len(set(words))

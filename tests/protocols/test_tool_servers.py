@@ -1,4 +1,4 @@
-"""MCP servers that the provider connects to: as they came between equal protocols, and named to others."""
+"""MCP servers that the provider connects to: unchanged between equal protocols, translated for others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def carried(client: str, body: Obj, upstream: str, *, rebuilt: bool = False) -> 
         (GEMINI, gemini(headers={"x-a": "b"})),
     ],
 )  # fmt: skip
-def test_equal_protocols_get_them_as_they_came(name: str, body: Obj, rebuilt: bool) -> None:
+def test_equal_protocols_get_servers_unchanged(name: str, body: Obj, rebuilt: bool) -> None:
     written = carried(name, body, name, rebuilt=rebuilt).body
     for key in ("mcp_servers", "tools", "tool_choice"):
         assert written.get(key) == body.get(key)
@@ -142,6 +142,8 @@ def test_gemini_servers_are_servers_of_the_others() -> None:
         (RESPONSES, responses(**NEVER), CHAT),
         (ANTHROPIC, anthropic({"configs": {"a": {"enabled": False}}}), RESPONSES),
         (RESPONSES, responses(require_approval="always"), ANTHROPIC),
+        (RESPONSES, responses(), ANTHROPIC),
+        (RESPONSES, responses(), GEMINI),
         (RESPONSES, responses(require_approval={"always": {"tool_names": ["a"]}}), GEMINI),
         (RESPONSES, responses(**NEVER, headers={"x-tenant": "1"}), ANTHROPIC),
         (RESPONSES, responses(**NEVER, allowed_tools={"read_only": True}), ANTHROPIC),
@@ -149,11 +151,6 @@ def test_gemini_servers_are_servers_of_the_others() -> None:
         (RESPONSES, responses(**NEVER, allowed_tools=["a"]), GEMINI),
     ],
 )
-def test_what_would_let_more_be_called_is_refused(client: str, body: Obj, upstream: str) -> None:
+def test_a_translation_that_allows_more_tools_is_refused(client: str, body: Obj, upstream: str) -> None:
     with pytest.raises(BadRequest, match=r"tools\[0\]"):
         carried(client, body, upstream)
-
-
-def test_approval_that_was_not_asked_for_is_said_to_be_missing() -> None:
-    written = carried(RESPONSES, responses(), ANTHROPIC)
-    assert [notice.rule for notice in written.notices] == ["approval-dropped"]

@@ -1,4 +1,4 @@
-"""Typed decoding of requests: exact complaints, and the client's own bytes for its own protocol."""
+"""Typed decoding of requests: exact error messages, and unchanged bytes for the client's own protocol."""
 
 import msgspec
 import pytest
@@ -6,10 +6,10 @@ import pytest
 from dragoman.model.errors import BadRequest
 from dragoman.model.messages import Text
 from dragoman.protocols.base import Target
-from dragoman.protocols.common.typed_json import Reader, as_json, refused
+from dragoman.protocols.common.typed_json import Reader, as_json, bad_request
 from dragoman.protocols.registry import CLIENTS, protocol
 
-# Every list of messages has members that nobody knows, numbers in a spelling of their own, and odd blanks.
+# Each list of messages has unknown members, unusual number spellings, and odd whitespace.
 ODD = {
     "anthropic": (
         "messages",
@@ -71,7 +71,7 @@ def test_an_upstream_of_the_same_protocol_gets_the_clients_own_bytes(name: str) 
         (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", "the request body is nested too deeply"),
     ],
 )
-def test_a_body_that_is_no_json_object_is_told_so(name: str, broken: bytes, complaint: str) -> None:
+def test_a_body_that_is_no_json_object_is_refused(name: str, broken: bytes, complaint: str) -> None:
     with pytest.raises(BadRequest, match=complaint.split(":")[0]) as caught:
         CLIENTS[name].read_request(broken, ODD[name][3] if name in ODD else "")
     assert str(caught.value).startswith(complaint)
@@ -81,7 +81,7 @@ def test_a_body_that_is_no_json_object_is_told_so(name: str, broken: bytes, comp
 @pytest.mark.parametrize(
     ("items", "complaint"), [(b"[null]", "[0]: expected an object, got null"), (b"7", "an array")]
 )
-def test_a_message_that_is_none_is_named(name: str, items: bytes, complaint: str) -> None:
+def test_an_invalid_message_is_refused_with_its_place(name: str, items: bytes, complaint: str) -> None:
     member, body, _, path = ODD[name]
     with pytest.raises(BadRequest) as caught:
         protocol(name).read_request(body % items, path)
@@ -91,7 +91,7 @@ def test_a_message_that_is_none_is_named(name: str, items: bytes, complaint: str
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("member", [b"who", b"zz"])
-def test_a_member_that_nobody_decodes_is_text_too(name: str, member: bytes) -> None:
+def test_an_undecoded_member_must_be_valid_utf8(name: str, member: bytes) -> None:
     _, body, messages, path = ODD[name]
     broken = (body % messages).replace(b'"%b":' % member, b'"\xff":"\xfe","%b":' % member)
     with pytest.raises(BadRequest, match="not valid UTF-8"):
@@ -99,7 +99,7 @@ def test_a_member_that_nobody_decodes_is_text_too(name: str, member: bytes) -> N
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_half_an_emoji_is_mended(name: str) -> None:
+def test_a_lone_surrogate_is_replaced(name: str) -> None:
     _, body, messages, path = ODD[name]
     request = protocol(name).read_request(body % messages.replace(b"hi", rb"hi \ud83d"), path)
     assert request.messages[0].parts[0] == Text("hi \N{REPLACEMENT CHARACTER}")
@@ -125,7 +125,7 @@ class Thing(msgspec.Struct, tag="thing", tag_field="type"):
         ([], "at", "expected an object, got an array"),
     ],
 )
-def test_complaints_name_the_place_and_what_is_there(value: object, path: str, message: str) -> None:
+def test_errors_name_the_place_and_the_value(value: object, path: str, message: str) -> None:
     with pytest.raises(BadRequest) as caught:
         Reader(Thing).read(as_json(value), "at")
     assert (caught.value.path, str(caught.value)) == (path, f"{path}: {message}")
@@ -137,10 +137,10 @@ def test_members_that_a_struct_does_not_name_are_kept() -> None:
     assert (thing.name, unknown) == ("x", {"new": {"a": [1]}})
 
 
-def test_other_complaints_keep_their_words() -> None:
-    error = refused(msgspec.ValidationError("Number out of range - at `$.n`"), "at")
+def test_other_errors_keep_their_message() -> None:
+    error = bad_request(msgspec.ValidationError("Number out of range - at `$.n`"), "at")
     assert str(error) == "at.n: number out of range"
 
 
-def test_python_values_with_half_an_emoji_become_json() -> None:
+def test_python_values_with_a_lone_surrogate_become_json() -> None:
     assert bytes(as_json({"a": "x\ud83d"})) == '{"a":"x\N{REPLACEMENT CHARACTER}"}'.encode()

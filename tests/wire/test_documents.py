@@ -1,4 +1,4 @@
-"""Bodies that are no event stream: a document, one per line, an array that grows; and telling them apart."""
+"""Bodies other than event streams: one document, NDJSON, a growing array; and how they are detected."""
 
 import json
 from collections.abc import Iterable
@@ -69,11 +69,11 @@ def test_array_elements_come_as_they_complete() -> None:
     assert list(reader.feed(b"2}]")) == [Frame(b'{"b":2}')]
 
 
-def test_half_an_element_is_not_given_out() -> None:
+def test_an_incomplete_element_is_never_returned() -> None:
     assert read(ArrayReader(), [b'[{"a":1},{"b":']) == [b'{"a":1}']
 
 
-def test_a_body_with_the_end_of_a_stream_glued_on() -> None:
+def test_a_done_marker_after_a_body_is_a_frame() -> None:
     assert read(FrameReader(), [b'{"a":1}\ndata: [DONE]\n\n']) == [b'{"a":1}', b"[DONE]"]
 
 
@@ -86,7 +86,7 @@ def test_documents_are_bounded(reader: Any, size: int) -> None:
         read(it, [body[at : at + size] for at in range(0, len(body), size)])
 
 
-def test_the_elements_before_one_that_is_too_large_come_first() -> None:
+def test_elements_before_an_oversized_one_are_returned() -> None:
     for body in (b'[{"a":1},{"b":"' + b"x" * 500, b'{"a":1}\n{"b":"' + b"x" * 500):
         frames = FrameReader(100).feed(body)
         assert next(frames).data == b'{"a":1}'
@@ -109,7 +109,9 @@ def test_the_elements_before_one_that_is_too_large_come_first() -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_first_byte_tells_the_kind(body: bytes, frames: list[bytes], streaming: bool, size: int) -> None:
+def test_the_first_byte_selects_the_reader(
+    body: bytes, frames: list[bytes], streaming: bool, size: int
+) -> None:
     reader = FrameReader()
     assert read(reader, [body[at : at + size] for at in range(0, len(body), size)]) == frames
     assert reader.streaming is streaming

@@ -1,4 +1,4 @@
-"""The end of the first value is found, whatever the pieces."""
+"""The JSON scanner finds the end of the first value for every chunking."""
 
 from __future__ import annotations
 

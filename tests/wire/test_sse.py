@@ -74,13 +74,13 @@ def test_any_split_gives_the_same_frames(data: Any, quirks: list[str]) -> None:
     assert read(data.draw(chunked(stream))) == read([stream])
 
 
-def test_every_event_ends_where_it_is_closed() -> None:
+def test_an_event_ends_at_its_blank_line() -> None:
     reader = SSEReader()
     assert list(reader.feed(b"data: %s\n" % A)) == []
     assert list(reader.feed(b"\n")) == [Frame(A)]
 
 
-def test_a_name_is_for_one_event() -> None:
+def test_an_event_name_applies_to_one_event() -> None:
     assert read([b"event: x\n\ndata: %s\n\n" % A]) == [Frame(A)]
 
 
@@ -90,7 +90,7 @@ def test_a_name_is_for_one_event() -> None:
     [b"data: " + b"x" * 200, b'data: {"a":\n' * 40, b"x" * 200, b"data: " + b"x" * 200 + b"\n\n"],
     ids=["line", "lines", "no field", "closed"],
 )
-def test_an_event_over_the_bound_is_refused_after_what_was_whole(
+def test_events_before_an_oversized_one_are_returned(
     cut: Callable[[bytes], list[bytes]], endless: bytes
 ) -> None:
     reader = SSEReader(max_frame=100)
@@ -113,14 +113,14 @@ def test_the_bound_does_not_depend_on_the_split(size: int) -> None:
     assert refused([event]) == refused(drip(event)) == refused([event[:50], event[50:]])
 
 
-def test_the_bound_is_for_one_event() -> None:
+def test_the_size_limit_applies_to_one_event() -> None:
     event = b"event: x\ndata: %s\n\n" % A
     assert len(read(drip(event * 50), max_frame=40)) == 50
     assert read(drip(b": comment\n" * 50), max_frame=40) == []
 
 
 def test_the_work_is_linear_in_the_bytes() -> None:
-    """Counted, not timed: twice the bytes in pieces of the same size are twice the lines of code run."""
+    """Counts executed lines of code instead of time: twice the bytes must run twice the lines."""
 
     def work(size: int) -> int:
         chunks = [b"x" * 10] * (size // 10)
@@ -145,7 +145,7 @@ def test_the_work_is_linear_in_the_bytes() -> None:
 
 
 def test_a_held_line_is_joined_once() -> None:
-    """Pieces of a line are kept apart until it ends: joining at each would be quadratic."""
+    """Pieces of a line are joined once at its end. Joining at each piece would be quadratic."""
     reader = SSEReader()
     for _ in range(1000):
         list(reader.feed(b"x"))

@@ -1,4 +1,4 @@
-"""Characters that wires stumble over: line separators, halves of emoji, structs read loosely."""
+"""Difficult characters (line separators, split surrogate pairs) and lenient reading of structs."""
 
 import itertools
 import json
@@ -30,20 +30,20 @@ def test_escaping_separators_keeps_the_value(text: str) -> None:
 
 @steady
 @given(tricky)
-def test_one_line_is_one_line_and_the_same_value(text: str) -> None:
+def test_one_line_removes_line_breaks_and_keeps_the_value(text: str) -> None:
     pretty = json.dumps({"t": [text, text]}, ensure_ascii=False, indent=1).encode()
     line = one_line(pretty)
     assert len(line.decode().splitlines()) == 1
     assert json.loads(line) == {"t": [text, text]}
 
 
-def test_one_line_takes_carriage_returns_out() -> None:
+def test_one_line_removes_carriage_returns() -> None:
     assert b"\r" not in one_line(b'{\r\n"a":\r1}')
 
 
 @steady
 @given(st.data(), st.text(st.sampled_from("ab\u00e9\U0001f600\U0001f468"), max_size=10))
-def test_halves_in_any_split_join_without_loss(data: Any, text: str) -> None:
+def test_split_surrogate_pairs_are_joined_for_every_split(data: Any, text: str) -> None:
     units = text.encode("utf-16-le")
     cuts = sorted(data.draw(st.sets(st.integers(0, len(units) // 2), max_size=5)))
     bounds = [0, *cuts, len(units) // 2]
@@ -65,12 +65,12 @@ def test_halves_in_any_split_join_without_loss(data: Any, text: str) -> None:
         (["\ud83d", "\ud83d\ude00"], "\ufffd\U0001f600"),
     ],
 )
-def test_a_half_that_stays_alone_is_replaced(pieces: list[str], expect: str) -> None:
+def test_a_lone_surrogate_is_replaced(pieces: list[str], expect: str) -> None:
     joiner = surrogates.PairJoiner()
     assert "".join([*map(joiner.feed, pieces), joiner.close()]) == expect
 
 
-def test_whole_mends_keys_and_values_and_nothing_else() -> None:
+def test_lone_surrogates_are_replaced_in_keys_and_values_only() -> None:
     value = {"\ud83d": ["\ude00", {"a": "\U0001f600"}], "b": 1}
     assert surrogates.whole(value) == {"\ufffd": ["\ufffd", {"a": "\U0001f600"}], "b": 1}
 
@@ -81,7 +81,7 @@ def test_is_utf8() -> None:
 
 
 @pytest.mark.parametrize("shift", range(4))
-def test_long_text_is_utf8_wherever_its_characters_lie(shift: int) -> None:
+def test_long_text_is_utf8_for_every_alignment(shift: int) -> None:
     data = b"a" * shift + "\U0001f600".encode() * 20_000
     assert is_utf8(data)
     assert not is_utf8(data[:-1])
@@ -106,16 +106,16 @@ read = StructReader(Outer, frozenset({"text"}))
 
 
 @pytest.mark.parametrize("count", [b"12", b"12.0", b'"12"'])
-def test_counts_are_read_as_they_come(count: bytes) -> None:
+def test_counts_are_read_leniently(count: bytes) -> None:
     assert read(b'{"count":%s}' % count).count == 12
 
 
-def test_what_is_kept_raw_keeps_its_digits_beside_a_sloppy_count() -> None:
+def test_raw_members_keep_their_digits_beside_a_lenient_count() -> None:
     got = read(b'{"count":"1","raw":{"a": 1.10}}')
     assert bytes(got.raw) == b'{"a": 1.10}'
 
 
-def test_halves_stay_in_pieces_and_are_mended_elsewhere() -> None:
+def test_surrogates_stay_in_text_pieces_and_are_mended_elsewhere() -> None:
     got = read(rb'{"text":"a\ud83d","x":"\ud83d","raw":{"t":"\ud83d"},"many":["\ude00"],"inner":[{"raw":1}]}')
     assert got.text == "a\ud83d"
     assert bytes(got.raw) == rb'{"t": "\ud83d"}'
@@ -136,13 +136,13 @@ def test_halves_stay_in_pieces_and_are_mended_elsewhere() -> None:
         b'{"raw":' + b"[" * 100_000,
     ],
 )
-def test_what_cannot_be_read_is_the_upstreams_fault(frame: bytes) -> None:
+def test_an_unreadable_value_is_an_upstream_error(frame: bytes) -> None:
     with pytest.raises(UpstreamError, match="cannot be read") as caught:
         read(frame)
     assert caught.value.fault == "upstream"
 
 
-def test_values_are_read_whole() -> None:
+def test_values_are_read_with_lone_surrogates_replaced() -> None:
     assert read_value(rb'{"a":"\ud83d"}') == {"a": "\ufffd"}
     assert mended(rb'{"a":"\ud83d"}') == '{"a":"\ufffd"}'.encode()
     with pytest.raises(UpstreamError):

@@ -17,7 +17,7 @@ import msgspec
 
 from . import checks, environment
 from .lines import line_index
-from .read import Source, read
+from .read import ConfigDocument, read
 from .types import Config, ConfigError, ServerConfig
 
 __all__ = [
@@ -41,8 +41,8 @@ VARIABLE = "DRAGOMAN_CONFIG"
 _POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # Keys of [server] that a running gateway cannot change: the socket is open, the store is in use.
 _NEEDS_RESTART = (
-    "host", "port", "unix", "tls", "trusted_proxies", "workers", "store", "record", "max_body",
-    "max_connections", "client_timeout",
+    "host", "port", "unix", "tls", "trusted_proxies", "workers", "store", "redis",
+    "record", "record_retention", "record_size", "max_body", "max_connections", "client_timeout",
 )  # fmt: skip
 
 Fingerprint = tuple[int, int, int]
@@ -105,12 +105,18 @@ def loads(
     if "upstreams" not in raw:
         raw = {**environment.document(os.environ if env is None else env), **raw}
     folder = path.absolute().parent if path else Path.cwd()
-    return read(Source(raw=raw, shown=shown, lines=line_index(text), folder=folder, path=path))
+    return read(ConfigDocument(raw=raw, shown=shown, lines=line_index(text), folder=folder, path=path))
 
 
 def from_environment(env: Mapping[str, str]) -> Config:
     """Make a config from the provider keys in the environment, without a file."""
-    return read(Source(raw=environment.document(env), shown="the environment"))
+    return read(ConfigDocument(raw=environment.document(env), shown="the environment"))
+
+
+def discover(file: Path | None, env: Mapping[str, str]) -> Config:
+    """The config of `file`, of the default locations, or of the keys in the environment."""
+    found = find(file, env, Path.cwd())
+    return from_environment(env) if found is None else load(found)
 
 
 def with_server(
@@ -161,7 +167,7 @@ def reload(
         )
     try:
         new = load(current.path, env)
-        new.keys(os.environ if env is None else env)
+        new.named_secrets(os.environ if env is None else env)
         fixed = [key for key in _NEEDS_RESTART if getattr(new.server, key) != getattr(current.server, key)]
         kept = {key: getattr(current.server, key) for key in fixed}
         new = with_server(msgspec.structs.replace(new, server=msgspec.structs.replace(new.server, **kept)))

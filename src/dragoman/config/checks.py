@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from .lines import Path as KeyPath
+from .route_types import WhenConfig
 from .types import Config, ServerConfig, UpstreamConfig
-from .urls import is_loopback
+from .urls import is_loopback, is_private
+from .values import nearest
 
 Finding = tuple[KeyPath, str]
 
 
 def problems(config: Config) -> Iterator[Finding]:
     """Errors: the gateway must not start with this config."""
-    yield from _exposed(config.server)
+    # An open gateway lets strangers spend the user's money, so this is an error and not a warning.
+    yield from _exposed(config)
     if config.search.url is not None and config.search.command:
         yield ("search", "command"), "[search] has both url and command: keep one of them"
     for upstream in config.upstreams.values():
@@ -27,20 +29,25 @@ def problems(config: Config) -> Iterator[Finding]:
 
 def warnings(config: Config) -> Iterator[Finding]:
     """Settings that are valid but probably a mistake."""
-    seen: dict[str, str] = {}
-    for index, route in enumerate(config.routes):
-        earlier = seen.get("*") or seen.get(route.match.lower())
-        if earlier:
+    yield from _unreached(config)
+    for key in config.named_keys.values():
+        if key.team and config.teams and key.team not in config.teams:
             yield (
-                ("routes", index),
-                f'the route for "{route.match}" is never reached: "{earlier}" comes before it',
+                ("keys", key.name, "team"),
+                f'[keys.{key.name}] is in the team "{key.team}", which has no [teams.{key.team}] and so no '
+                f"limits{nearest(key.team, config.teams)}",
             )
-        seen.setdefault(route.match.lower(), route.match)
     for upstream in config.upstreams.values():
+        if upstream.withheld:
+            yield (
+                ("upstreams", upstream.name, "base_url"),
+                f"base_url in [upstreams.{upstream.name}] is not an address of the provider, so "
+                f'{upstream.withheld} is not sent there; to send it, set credential = "{upstream.withheld}"',
+            )
         if (
-            upstream.credential.kind != "none"
+            any(spec.kind != "none" for spec in upstream.credentials)
             and upstream.base_url.startswith("http://")
-            and not _is_private(upstream.endpoint.host)
+            and not is_private(upstream.endpoint.host)
         ):
             yield (
                 ("upstreams", upstream.name, "base_url"),
@@ -48,11 +55,28 @@ def warnings(config: Config) -> Iterator[Finding]:
             )
 
 
-def _exposed(server: ServerConfig) -> Iterator[Finding]:
-    if not is_loopback(server.host) and not server.keys:
+def _unreached(config: Config) -> Iterator[Finding]:
+    """Routes after one that takes all their requests. Of routes with conditions, only an equal one does."""
+    seen: dict[tuple[str, WhenConfig | None], str] = {}
+    for index, route in enumerate(config.routes):
+        match, conditions = route.match.lower(), dict.fromkeys((None, route.when))
+        taken = (seen.get((glob, when)) for when in conditions for glob in ("*", match))
+        earlier = next(filter(None, taken), None)
+        if earlier:
+            yield (
+                ("routes", index),
+                f'the route for "{route.match}" is never reached: "{earlier}" comes before it',
+            )
+        seen.setdefault((match, route.when), route.match)
+
+
+def _exposed(config: Config) -> Iterator[Finding]:
+    server = config.server
+    if not is_loopback(server.host) and not server.keys and not config.named_keys:
         yield (
             ("server", "host"),
-            f'host "{server.host}" is open to other machines: set keys in [server], or use 127.0.0.1',
+            f'host "{server.host}" is open to other machines: set keys in [server], add [keys.NAME], or use '
+            "127.0.0.1",
         )
 
 
@@ -63,13 +87,3 @@ def _is_this_gateway(upstream: UpstreamConfig, server: ServerConfig) -> bool:
         and endpoint.port == server.port
         and (is_loopback(endpoint.host) or endpoint.host == server.host)
     )
-
-
-def _is_private(host: str) -> bool:
-    """Is `host` this machine, a machine of a local network, or a name without a domain (a container)?"""
-    if is_loopback(host) or "." not in host or host.endswith((".local", ".lan", ".internal")):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return False

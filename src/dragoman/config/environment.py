@@ -11,20 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from .providers import Provider, providers
-from .types import ConfigError
 from .urls import BadUrl, endpoint
 
 Table = dict[str, Any]
 
 
 def document(env: Mapping[str, str]) -> Table:
-    """The upstreams, routes and tiers from `env`. Raises `ConfigError` if there is no upstream."""
+    """The upstreams, routes and tiers from `env`; empty if it has no provider key."""
     upstreams = found_upstreams(env)
     if not upstreams:
-        raise ConfigError(
-            "there is no upstream: there is none in a config, and no provider key in the environment; "
-            f"run `dragoman init` to write a dragoman.toml, or set {_known_variables()}"
-        )
+        return {}
     tiers = _tiers(env, upstreams)
     return {
         "upstreams": upstreams,
@@ -46,10 +42,11 @@ def upstream_of(provider: Provider, env: Mapping[str, str]) -> Table | None:
     url = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     if variable is None and not url:
         return None
+    # Only the name of the variable, never the key: the config may be shown, and the key may change.
     credential = f"env:{variable}" if variable else "none"
     if not url:
         # Some providers have a different address for each customer (Azure): the key alone is not enough.
-        known = "base_url" in provider.upstream
+        known = "{" not in provider.upstream.get("base_url", "{")
         return {"provider": provider.name, "credential": credential} if known else None
     if provider.elsewhere and not _is_at(provider, url):
         # The variables name another server, such as a local one with OpenAI's variables.
@@ -106,6 +103,10 @@ def _openai_first(upstreams: dict[str, Table]) -> list[str]:
     return sorted(upstreams, key=lambda name: name != "openai")
 
 
-def _known_variables() -> str:
-    names = [p.variables()[0] for p in providers().values() if not p.only_named and "base_url" in p.upstream]
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+def no_upstream() -> str:
+    """What to do without any upstream."""
+    usual = [p.variables()[0] for p in providers().values() if not p.only_named and "base_url" in p.upstream]
+    return (
+        "there is no upstream: the config has no [upstreams.NAME], and the environment has no provider key; "
+        f"run `dragoman init` to write a dragoman.toml, or set a key such as {', '.join(usual[:3])}"
+    )

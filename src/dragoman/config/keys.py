@@ -6,40 +6,35 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
-from ..credentials.binding import key_headers
 from ..profiles import Arguments
 from ..protocols.base import Freeform
-from ..protocols.registry import PROTOCOLS
 from ..tools.rules import ANSWER_RULES, RULES
-from . import network
+from . import team_keys
 from .nested_keys import (
     LOOPS,
     MODEL,
+    PRICE,
     TARGET,
     ConfigKey,
     Keys,
     client_key,
-    command,
-    credential,
     ip_network,
     loops,
-    model,
     named_target,
-    provider,
-    search_url,
+    price,
     target,
     tls,
 )
+from .search_keys import SEARCH
+from .store_keys import STORE
+from .upstream_keys import UPSTREAM
 from .values import (
-    Context,
     choice,
     duration,
     flag,
-    flag_or,
     glob,
-    headers,
     list_of,
     names,
     path,
@@ -50,13 +45,14 @@ from .values import (
     text,
     whole,
 )
+from .when import WHEN, when
 
 targets = list_of(target, allow_single=True)
 globs = list_of(glob, allow_single=True)
 
 SERVER: Keys = {
     "host": ConfigKey(
-        text, "text", '"127.0.0.1"', "The address to listen on. An address that is not loopback needs `keys`."
+        text, "text", '"127.0.0.1"', "The address to listen on. An address that is not loopback needs keys."
     ),
     "port": ConfigKey(whole(0, 65_535), "whole number", "4545", "The port to listen on; 0: any free port."),
     "unix": ConfigKey(
@@ -76,7 +72,7 @@ SERVER: Keys = {
         list_of(client_key),
         "list of texts",
         "[]",
-        "Keys, one of which clients must send: `env:NAME`, or the key itself.",
+        "Keys without a name, each an admin: `env:NAME`, `file:PATH`, or the key itself.",
     ),
     "allowed_hosts": ConfigKey(
         list_of(text),
@@ -86,6 +82,9 @@ SERVER: Keys = {
     ),
     "workers": ConfigKey(whole(1, 256), "whole number", "1", "Number of processes that share the port."),
     "max_body": ConfigKey(positive_size, "size", '"64MB"', "The largest request body."),
+    "max_upload": ConfigKey(
+        positive_size, "size", '"512MB"', "The largest file for `/v1/files`; it is sent on while it arrives."
+    ),
     "max_streams": ConfigKey(whole(1), "whole number", "1000", "Exchanges at the same time, per worker."),
     "max_connections": ConfigKey(
         whole(1), "whole number", "4096", "Client connections at the same time, per worker."
@@ -105,27 +104,21 @@ SERVER: Keys = {
     "shutdown_grace": ConfigKey(
         duration, "time", '"30s"', "How long running answers may continue after a stop."
     ),
+    "shutdown_delay": ConfigKey(
+        duration, "time", '"0s"', "How long requests are still taken after a stop, with `/readyz` at 503."
+    ),
     "retries": ConfigKey(
         whole(0, 10),
         "whole number",
         "2",
         "Retries at one target after a temporary failure, before Dragoman tries the next target.",
     ),
-    "store": ConfigKey(
-        path,
-        "path",
-        "-",
-        "The SQLite file for reasoning, stored responses and receipts; by default in the user's data folder.",
-    ),
-    "retention": ConfigKey(duration, "time", '"30d"', "How long the store keeps receipts and answers."),
+    **STORE,
     "ring": ConfigKey(
         size,
         "size",
         '"32MB"',
         "Memory for the bytes of the last exchanges, which the inspector shows, per worker; 0: none.",
-    ),
-    "record": ConfigKey(
-        path, "path", "-", "A folder for recordings, one file per exchange. Without it, nothing is recorded."
     ),
     "redact": ConfigKey(
         list_of(regex),
@@ -145,132 +138,24 @@ SERVER: Keys = {
 }
 
 
-def _protocol(value: Any, context: Context) -> str:
-    return choice(*PROTOCOLS)(value, context)
-
-
-def _auths() -> tuple[str, ...]:
-    return ("bearer", *key_headers())
-
-
-def _auth(value: Any, context: Context) -> str:
-    return choice(*_auths())(value, context)
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    *first, last = (f"`{word}`" for word in words)
-    return f"{', '.join(first)} or {last}"
-
-
-UPSTREAM: Keys = {
-    "provider": ConfigKey(
-        provider, "text", "its own name", "A known provider that supplies every key that is not given here."
-    ),
-    "protocol": ConfigKey(
-        _protocol,
-        "text",
-        "",
-        f"{_listed(tuple(PROTOCOLS))}.",
-    ),
-    "base_url": ConfigKey(
-        text,
-        "text",
-        "",
-        "The base URL as the provider's SDK takes it. A missing or extra `/v1` is corrected.",
-    ),
-    "credential": ConfigKey(
-        credential,
-        "text or table",
-        '"none"',
-        "`env:NAME`, `file:PATH`, `command:…`, `antigravity`, `client`, `none` or a table (below).",
-    ),
-    "auth": ConfigKey(
-        _auth,
-        "text",
-        "its protocol's",
-        f"The header for the key: {_listed(_auths())}.",
-    ),
-    "headers": ConfigKey(headers, "table", "{}", "Extra headers to send."),
-    "models": ConfigKey(
-        list_of(model), "list", "[]", "Models to show in `/v1/models`: names, or tables with limits (below)."
-    ),
-    "connect_timeout": ConfigKey(positive_duration, "time", '"10s"', "How long connecting may take."),
-    "idle_timeout": ConfigKey(
-        positive_duration, "time", '"5m"', "How long an answer may stay silent before Dragoman gives up."
-    ),
-    "proxy": ConfigKey(
-        network.proxy,
-        "text",
-        "-",
-        "`http://…`, `https://…`, `socks5://…`, `socks5h://…` or `none`. Default: the environment's proxy.",
-    ),
-    "ca": ConfigKey(
-        network.ca, "path", "-", "A PEM file with certificates to trust, in addition to the system's."
-    ),
-    "client_cert": ConfigKey(
-        network.client_cert,
-        "path or table",
-        "-",
-        "A client certificate: a PEM file with certificate and key, or `{ cert = PATH, key = PATH }`.",
-    ),
-    "strict": ConfigKey(flag, "true or false", "`server.strict`", "The same, for this upstream."),
-    "web_search": ConfigKey(
-        flag,
-        "true or false",
-        "true",
-        "Whether the upstream may be asked to search the web itself. If not, `[search]` does it.",
-    ),
-    "chat_compatible": ConfigKey(
-        flag,
-        "true or false",
-        "true",
-        "For a Chat server other than OpenAI's: send no `developer` role and no freeform tools.",
-    ),
-    "max_tokens_field": ConfigKey(
-        choice("max_tokens", "max_completion_tokens"),
-        "text",
-        '"max_tokens"',
-        "The Chat field that limits the output. OpenAI's own servers want `max_completion_tokens`.",
-    ),
-    "reasoning_field": ConfigKey(
-        text,
-        "text",
-        "-",
-        "The Chat field in which the upstream wants its reasoning back (`reasoning_content`, …).",
-    ),
-    "ids": ConfigKey(
-        choice("mistral", "any"),
-        "text",
-        "-",
-        "A stricter rule for call ids than the protocol has: `mistral`.",
-    ),
-    "anthropic_version": ConfigKey(text, "text", '"2023-06-01"', "The `anthropic-version` header."),
-    "default_max_tokens": ConfigKey(
-        whole(1),
-        "whole number",
-        "32000",
-        "The `max_tokens` for Anthropic, which requires it, if the client sends none.",
-    ),
-    "cache_marks": ConfigKey(
-        flag_or("blocks"),
-        "true, false or text",
-        "its provider's, else `false`",
-        "Mark prompts for Anthropic's cache if the client does not; `blocks`: not for Anthropic clients.",
-    ),
-    "compaction": ConfigKey(
-        flag,
-        "true or false",
-        "its provider's, else `false`",
-        "Whether the upstream compacts conversations itself. If not, Dragoman asks it for a summary.",
-    ),
-}
-
 ROUTE: Keys = {
     "match": ConfigKey(
-        globs, "glob or list", "", "The client's model name: `*` any text, `?` one character, `[ab]` one of."
+        globs,
+        "glob or list",
+        "*needed*; with `when`: `*`",
+        "The client's model name: `*` any text, `?` one character, `[ab]` one of.",
+    ),
+    "when": ConfigKey(
+        when, "table", "-", "Conditions on the request (below). The route counts only if all of them hold."
     ),
     "to": ConfigKey(
         targets, "target or list", "", "The targets, tried in order: `upstream/model`, or tables (below)."
+    ),
+    "prefer": ConfigKey(
+        choice("listed", "reliable"),
+        "text",
+        "listed",
+        "`reliable`: targets whose recent answers were certainly better come first. Not with weights.",
     ),
 }
 
@@ -332,30 +217,6 @@ TELEMETRY: Keys = {
     ),
 }
 
-SEARCH: Keys = {
-    "url": ConfigKey(
-        search_url,
-        "text",
-        "-",
-        "A search engine that answers `GET …?q=QUERY&format=json` as SearXNG does.",
-    ),
-    "command": ConfigKey(
-        command,
-        "text or list",
-        "-",
-        "A program that gets the query as its last argument and prints the same JSON; instead of `url`.",
-    ),
-    "env": ConfigKey(
-        list_of(text),
-        "list of texts",
-        "[]",
-        "Environment variables that the program gets besides common ones.",
-    ),
-    "max_uses": ConfigKey(whole(1, 50), "whole number", "5", "The most searches for one answer."),
-    "results": ConfigKey(whole(1, 20), "whole number", "5", "How many pages the model gets from a search."),
-    "timeout": ConfigKey(positive_duration, "time", '"10s"', "How long a search may take."),
-}
-
 IMAGES: Keys = {
     "describe_with": ConfigKey(
         named_target,
@@ -367,6 +228,9 @@ IMAGES: Keys = {
 }
 
 ALIAS = ConfigKey(targets, "target or list", "-", "Another name for targets; shown in `/v1/models`.")
+MODEL_PRICE = ConfigKey(
+    price, "table", "-", "What a model costs (below), by a glob on `upstream/model` or on the model's name."
+)
 
 SECTIONS: dict[str, Keys] = {
     "[server]": SERVER,
@@ -378,9 +242,19 @@ SECTIONS: dict[str, Keys] = {
     "[clients.NAME]": CLIENT,
     "[search]": SEARCH,
     "[images]": IMAGES,
+    "[prices]": {"GLOB": MODEL_PRICE},
     "[telemetry]": TELEMETRY,
+    "[keys.NAME]": team_keys.KEY,
+    "[teams.NAME]": team_keys.TEAM,
+    "[limits]": team_keys.LIMITS,
 }
 """The tables of a config file, by their headers."""
 
-SMALL_TABLES: dict[str, Keys] = {"a target": TARGET, "a model": MODEL, "loops": LOOPS}
+SMALL_TABLES: dict[str, Keys] = {
+    "a target": TARGET,
+    "when": WHEN,
+    "a model": MODEL,
+    "loops": LOOPS,
+    "a price": PRICE,
+}
 """Tables inside values."""

@@ -15,7 +15,7 @@ import msgspec
 
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
-from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig
+from .types import KeyRef, LoopsConfig, ModelConfig, PriceConfig, TargetConfig, TlsConfig
 from .values import Context, InvalidValue, Read, flag, kind, nearest, number, params, path, table, text, whole
 
 
@@ -87,7 +87,7 @@ def target(value: Any, context: Context) -> TargetConfig:
 
 
 def named_target(value: Any, context: Context) -> TargetConfig:
-    """A target that names its model: there is no client whose name for it could be kept."""
+    """A target with a fixed model. `*` is not allowed: no client's model name could replace it."""
     found = target(value, context)
     if "*" in found.model:
         raise InvalidValue(f'must name a model, not "{found.model}"')
@@ -101,20 +101,26 @@ MODEL: Keys = {
         whole(1),
         "whole number",
         "-",
-        "The longest answer, in tokens. Requests that ask for more are lowered to it.",
+        "The longest answer, in tokens. Dragoman lowers requests for more to it.",
     ),
-    "reasons": ConfigKey(flag, "true or false", "its name's", "It takes settings for reasoning."),
+    "reasons": ConfigKey(flag, "true or false", "its known value", "Whether it accepts reasoning settings."),
     "images": ConfigKey(
         flag,
         "true or false",
-        "its name's",
-        "It takes images. If not, `[images]` says what it gets instead.",
+        "its known value",
+        "Whether it accepts images. If not, `[images]` decides what it gets instead.",
     ),
-    "audio": ConfigKey(flag, "true or false", "its name's", "It takes sound."),
-    "search": ConfigKey(flag, "true or false", "its name's", "It takes Chat's `web_search_options`."),
+    "audio": ConfigKey(flag, "true or false", "its known value", "Whether it accepts sound."),
+    "search": ConfigKey(
+        flag, "true or false", "its known value", "Whether it accepts Chat's `web_search_options`."
+    ),
     "media_results": ConfigKey(
-        flag, "true or false", "its name's", "Results of its tools may hold images and documents."
+        flag, "true or false", "its known value", "Whether tool results may contain images and documents."
     ),
+    "sampling": ConfigKey(
+        flag, "true or false", "its known value", "Whether it accepts `temperature`, `top_p` and penalties."
+    ),
+    "verbosity": ConfigKey(flag, "true or false", "its known value", "Whether it accepts `verbosity`."),
 }
 
 
@@ -125,6 +131,26 @@ def model(value: Any, context: Context) -> ModelConfig:
     if "name" not in found:
         raise InvalidValue('needs "name"')
     return ModelConfig(**found)
+
+
+PRICE: Keys = {
+    "input": ConfigKey(number, "number", "", "Tokens of the prompt that were not cached."),
+    "output": ConfigKey(number, "number", "", "Tokens of the answer, reasoning included."),
+    "cache_read": ConfigKey(
+        number, "number", "`input`", "Tokens of the prompt that were read from the cache."
+    ),
+    "cache_write": ConfigKey(
+        number, "number", "`input`", "Tokens of the prompt that were written to the cache."
+    ),
+}
+
+
+def price(value: Any, context: Context) -> PriceConfig:
+    found = read_table(value, PRICE, context)
+    for name in ("input", "output"):
+        if name not in found:
+            raise InvalidValue(f'needs "{name}", in US dollars per million tokens')
+    return PriceConfig(**found)
 
 
 LOOPS: Keys = {
@@ -171,19 +197,21 @@ def provider(value: Any, context: Context) -> str:
 
 
 def client_key(value: Any, context: Context) -> KeyRef:
-    """A key that clients must send: `env:NAME`, or the key itself. Errors never repeat the value."""
+    """A key that clients must send: `env:NAME`, `file:PATH`, or the key itself. Errors never repeat it."""
     content = text(value, context)
-    if not content.startswith("env:"):
-        return KeyRef(literal=Secret(content))
-    name = content.removeprefix("env:").strip()
-    if not name:
-        raise InvalidValue('must name a variable after "env:"')
-    return KeyRef(env=name)
+    for prefix, what in (("env:", "a variable"), ("file:", "a file")):
+        if content.startswith(prefix):
+            name = content.removeprefix(prefix).strip()
+            if not name:
+                raise InvalidValue(f'must name {what} after "{prefix}"')
+            return KeyRef(env=name) if prefix == "env:" else KeyRef(file=path(name, context))
+    return KeyRef(literal=Secret(content))
 
 
 def credential(value: Any, context: Context) -> CredentialSpec:
     if not isinstance(value, (str, dict)):
-        raise InvalidValue(f"must be text or a table, not {kind(value)}")
+        hint = '; several keys are written as "credentials"' if isinstance(value, list) else ""
+        raise InvalidValue(f"must be text or a table, not {kind(cast(Any, value))}{hint}")
     try:
         spec = parse(cast(Any, value))
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..protocols.registry import protocol as protocol_named
+from ..protocols.registry import upstream_protocol as protocol_named
 from .urls import endpoint
 
 
@@ -25,6 +25,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url_env: str = ""
     elsewhere: str | None = None
     base_path: str = ""
+    platform: str = ""
+    base_urls: dict[str, str] = {}
     only_named: bool = False
     prices_name: str = ""
     otel_name: str = ""
@@ -36,7 +38,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         return self.upstream["protocol"]
 
     def address(self, protocol: str) -> str | None:
-        """The base URL for `protocol`; None if the provider is not known to speak it."""
+        """The base URL for `protocol`; None if the provider is not known to speak it.
+
+        It may contain fields: `https://bedrock-runtime.{region}.amazonaws.com`.
+        """
         if protocol in self.also:
             return self.also[protocol]
         family = protocol_named(protocol).address.family
@@ -48,7 +53,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         known = {**self.also}
         if "base_url" in self.upstream:
             known[self.protocol] = self.upstream["base_url"]
-        return frozenset(endpoint(url, protocol).origin for protocol, url in known.items())
+        fixed = {protocol: url for protocol, url in known.items() if "{" not in url}
+        return frozenset(endpoint(url, protocol).origin for protocol, url in fixed.items())
 
     def variables(self) -> tuple[str, ...]:
         """The environment variables that may hold the key."""
@@ -70,6 +76,12 @@ def providers() -> dict[str, Provider]:
         upstream = {key: value for key, value in table.items() if key not in provider_fields}
         found[name] = msgspec.convert({"name": name, "upstream": upstream, **about}, Provider)
     return found
+
+
+def takes_named_choice(provider: str | None) -> bool:
+    """Does a server of this provider take a tool choice that names a tool?"""
+    known = providers().get(provider or "")
+    return known is None or known.takes_named_choice
 
 
 @functools.cache

@@ -8,8 +8,22 @@ from typing import Any, cast
 import msgspec
 
 from ..profiles import PROFILES
-from . import checks
-from .keys import ALIAS, CLIENT, IMAGES, ROUTE, SEARCH, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
+from ..protocols.registry import PROTOCOLS
+from . import checks, environment, team_keys
+from .keys import (
+    ALIAS,
+    CLIENT,
+    IMAGES,
+    MODEL_PRICE,
+    ROUTE,
+    SEARCH,
+    SERVER,
+    TELEMETRY,
+    TIERS,
+    TOOLS,
+    UPSTREAM,
+    Keys,
+)
 from .lines import Path as KeyPath
 from .providers import providers
 from .types import (
@@ -17,17 +31,21 @@ from .types import (
     Config,
     ConfigError,
     ImagesConfig,
+    KeyConfig,
+    LimitsConfig,
+    PriceConfig,
     RouteConfig,
     SearchConfig,
     ServerConfig,
     TargetConfig,
+    TeamConfig,
     TelemetryConfig,
     TiersConfig,
     ToolsConfig,
     UpstreamConfig,
 )
 from .upstream import upstream as read_upstream
-from .values import Context, InvalidValue, has_wildcard, kind, nearest
+from .values import Context, InvalidValue, glob, has_wildcard, kind, nearest
 
 _TOP = (
     "server",
@@ -39,13 +57,18 @@ _TOP = (
     "clients",
     "search",
     "images",
+    "prices",
     "telemetry",
+    "keys",
+    "teams",
+    "limits",
 )
 _ADDRESS_KEYS = {"provider", "protocol", "base_url"}
+_DOUBLE_BRACKETS = "write [[routes]] with double brackets, once for each route; it is "
 _MAX_LISTED = 6  # keys that an error lists; longer lists are unreadable
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A TOML document, and where it comes from."""
 
     raw: dict[str, Any]
@@ -56,19 +79,19 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     path: Path | None = None
 
 
-def read(source: Source) -> Config:
+def read(source: ConfigDocument) -> Config:
     """Read a document. Raises one `ConfigError` with all problems."""
-    reader = _Reader(source)
+    reader = _DocumentReader(source)
     config = reader.config()
     if reader.problems:
         raise ConfigError(*(sentence for _, sentence in sorted(reader.problems, key=lambda found: found[0])))
     return config
 
 
-class _Reader:
+class _DocumentReader:
     """One pass over a document. Collects problems instead of raising: users want to fix all at once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ConfigDocument) -> None:
         self.problems: list[tuple[int, str]] = []
         self._source = source
         self._raw = source.raw
@@ -86,18 +109,25 @@ class _Reader:
                 self._report((name,), f'unknown {what} "{name}"{nearest(name, _TOP)}')
         server = ServerConfig(**self._section("server", SERVER))
         upstreams = self._upstreams()
+        if not self._raw.get("upstreams"):
+            self._report((), environment.no_upstream())
         routes = self._routes()
         config = Config(
             server=server,
             upstreams=upstreams,
-            routes=routes or default_routes(upstreams),
+            # Routes with conditions answer some requests only. The others need a route, too.
+            routes=routes if any(r.when is None for r in routes) else (*routes, *default_routes(upstreams)),
             aliases=self._aliases(),
             tiers=TiersConfig(**self._section("tiers", TIERS)),
             tools=ToolsConfig(**self._section("tools", TOOLS)),
             clients=self._clients(),
             search=SearchConfig(**self._section("search", SEARCH)),
             images=ImagesConfig(**self._section("images", IMAGES)),
+            prices=self._prices(),
             telemetry=TelemetryConfig(**self._section("telemetry", TELEMETRY)),
+            named_keys=self._keys(),
+            teams=self._teams(),
+            limits=LimitsConfig(**self._section("limits", team_keys.LIMITS)),
             path=self._source.path,
         )
         for path, sentence in checks.problems(config):
@@ -125,7 +155,7 @@ class _Reader:
     def _routes(self) -> tuple[RouteConfig, ...]:
         raw = self._raw.get("routes", [])
         if not isinstance(raw, list):
-            self._report(("routes",), f"routes must be written as [[routes]], not as {kind(raw)}")
+            self._report(("routes",), _DOUBLE_BRACKETS + kind(raw))
             return ()
         found: list[RouteConfig] = []
         for index, item in enumerate(cast(list[Any], raw)):
@@ -134,21 +164,38 @@ class _Reader:
 
     def _route(self, item: Any, path: KeyPath) -> list[RouteConfig]:
         if not isinstance(item, dict):
-            self._report(path, f"routes must be written as [[routes]], not as {kind(item)}")
+            self._report(path, _DOUBLE_BRACKETS + kind(item))
             return []
         raw = cast(dict[str, Any], item)
         fields = self._fields(raw, path, ROUTE, "[[routes]]")
-        missing = [key for key in ROUTE if key not in raw]
+        needed = ("to",) if "when" in raw else ("match", "to")
+        missing = [key for key in needed if key not in raw]
         if missing and raw.keys() <= ROUTE.keys():
             self._report(path, f'[[routes]] has no "{missing[0]}"')
-        if len(fields) < len(ROUTE):
+        if missing or len(fields) < len(raw):
             return []
-        return [RouteConfig(match=match, to=fields["to"]) for match in fields["match"]]
+        when, to, prefer = fields.get("when"), fields["to"], fields.get("prefer", "listed")
+        if prefer != "listed" and any(target.weight is not None for target in to):
+            sentence = f'[[routes]] has prefer = "{prefer}" and targets with weights: remove one of them'
+            self._report((*path, "prefer"), sentence)
+        matches = fields.get("match", ("*",))
+        return [RouteConfig(match=match, when=when, to=to, prefer=prefer) for match in matches]
 
     def _aliases(self) -> dict[str, tuple[TargetConfig, ...]]:
         raw = self._raw.get("aliases")
         names = cast(dict[str, Any], raw) if isinstance(raw, dict) else {}
         return self._section("aliases", dict.fromkeys(names, ALIAS))
+
+    def _prices(self) -> tuple[PriceConfig, ...]:
+        raw = self._raw.get("prices")
+        globs = cast(dict[str, Any], raw) if isinstance(raw, dict) else {}
+        for name in globs:
+            try:
+                glob(name, self._context)
+            except InvalidValue as error:
+                self._report(("prices", name), f"[prices] {error.message}")
+        found = self._section("prices", dict.fromkeys(globs, MODEL_PRICE))
+        return tuple(msgspec.structs.replace(price, match=name) for name, price in found.items())
 
     def _clients(self) -> dict[str, ClientConfig]:
         found: dict[str, ClientConfig] = {}
@@ -158,6 +205,29 @@ class _Reader:
                 hint = nearest(name, PROFILES) or f"; known clients are {', '.join(PROFILES)}"
                 self._report(path, f'{title}: there is no client "{name}"{hint}')
             found[name] = ClientConfig(name=name, **self._fields(raw, path, CLIENT, title))
+        return found
+
+    def _keys(self) -> dict[str, KeyConfig]:
+        found: dict[str, KeyConfig] = {}
+        for name, fields in self._named("keys", team_keys.KEY).items():
+            if "secret" in fields:
+                found[name] = KeyConfig(name=name, **team_keys.with_limits(fields))
+            elif "secret" not in self._raw["keys"][name]:
+                self._report(("keys", name), f'[keys.{name}] has no "secret"; write secret = "env:NAME"')
+        return found
+
+    def _teams(self) -> dict[str, TeamConfig]:
+        tables = self._named("teams", team_keys.TEAM)
+        return {name: TeamConfig(name=name, **team_keys.with_limits(f)) for name, f in tables.items()}
+
+    def _named(self, table: str, keys: Keys) -> dict[str, dict[str, Any]]:
+        """The tables below `table`, whose names are shown in logs and receipts."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, raw in self._tables(table).items():
+            title, path = f"[{table}.{name}]", (table, name)
+            if not team_keys.NAME.fullmatch(name):
+                self._report(path, f"{title}: the name is not valid; a name {team_keys.NAME_RULE}")
+            found[name] = self._fields(raw, path, keys, title)
         return found
 
     def _section(self, name: str, keys: Keys) -> dict[str, Any]:
@@ -217,7 +287,28 @@ class _Reader:
         return found
 
 
+# The key names of other tools, and Dragoman's names for them. Used for hints in errors.
+_OTHER_NAMES = {
+    "url": "base_url", "api_base": "base_url", "api_url": "base_url", "endpoint": "base_url",
+    "key": "credential", "api_key": "credential", "apikey": "credential", "token": "credential",
+    "keys": "credentials", "api_keys": "credentials", "tokens": "credentials",
+    "type": "protocol", "format": "protocol", "api": "protocol",
+    "model": "match", "from": "match", "target": "to", "targets": "to", "upstream": "to",
+}  # fmt: skip
+_EXAMPLES = {
+    "base_url": '"https://…/v1"',
+    "credential": '"env:NAME", with the name of the variable that holds the key',
+    "credentials": '["env:NAME", "env:OTHER"], with the names of the variables that hold the keys',
+    "protocol": f"one of {', '.join(PROTOCOLS)}",
+    "match": '"claude-*"',
+    "to": '"UPSTREAM/MODEL"',
+}
+
+
 def _hint(name: str, keys: Keys) -> str:
+    ours = _OTHER_NAMES.get(name.lower())
+    if ours in keys:
+        return f"; write {ours} = {_EXAMPLES[ours]}"
     near = nearest(name, keys)
     if near or not keys or len(keys) > _MAX_LISTED:
         return near

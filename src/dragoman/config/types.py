@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -16,7 +16,14 @@ from ..protocols.base import Freeform, Target
 from ..protocols.common import call_ids as ids
 from ..protocols.model_facts import ModelFacts, known_facts
 from ..transport.client import DEFAULT_NETWORK, Network
+from .limits import NO_LIMITS, Limits
+from .platforms import Hosting
+from .route_types import RouteConfig, TargetConfig, TiersConfig
+from .service_address import ServiceAddress
+from .store_address import StoreAddress
 from .urls import Endpoint
+
+Role = Literal["user", "admin"]
 
 ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
 
@@ -29,30 +36,46 @@ class ConfigError(DragomanError):
         self.problems = problems
 
 
-_MODEL_FACTS = ("reasons", "images", "audio", "search", "media_results")
+_MODEL_FACTS = ("reasons", "images", "audio", "search", "media_results", "sampling", "verbosity")
 
 
 class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that clients must send: the name of an environment variable, or the key itself."""
+    """A key that clients must send: the name of an environment variable, a file, or the key itself."""
 
     env: str = ""
+    file: Path | None = None
     literal: Secret | None = None
 
-    def resolve(self, env: Mapping[str, str]) -> Secret:
-        """The key. An unset variable is an error: without it, the gateway would let every client in."""
+    def resolve(self, env: Mapping[str, str], where: str = "server.keys") -> Secret:
+        """The key. An unset variable is an error: without it, the gateway would let every client in.
+
+        `where` is the name of the setting, for the error.
+        """
         if self.literal is not None:
             return self.literal
+        if self.file is not None:
+            return Secret(self._read(self.file, where))
         value = env.get(self.env, "").strip()
         if not value:
             raise ConfigError(
-                f"server.keys names the environment variable {self.env}, which is not set; "
-                "set it, or remove it from server.keys"
+                f"{where} names the environment variable {self.env}, which is not set; "
+                f"set it, or remove it from {where}"
             )
         return Secret(value)
 
+    def _read(self, file: Path, where: str) -> str:
+        try:
+            value = file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not text"
+            raise ConfigError(f"{where} names the file {file}, which cannot be read: {why}") from None
+        if not value:
+            raise ConfigError(f"{where} names the file {file}, which is empty; write the key into it")
+        return value
+
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A model of an upstream. Limits given here win over `providers.toml` and genai-prices."""
+    """A model of an upstream. Limits given here win over `providers.toml` and the table of `prices/`."""
 
     name: str
     context: int | None = None
@@ -62,11 +85,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     audio: bool | None = None
     search: bool | None = None
     media_results: bool | None = None
+    sampling: bool | None = None
+    verbosity: bool | None = None
 
     def facts(self) -> dict[str, bool]:
-        """What is said here of the model that `protocols.model_facts` tells by its name."""
-        said = {name: getattr(self, name) for name in _MODEL_FACTS}
-        return {name: value for name, value in said.items() if value is not None}
+        """The facts that the config sets. They replace those that `protocols.model_facts` finds by name."""
+        given = {name: getattr(self, name) for name in _MODEL_FACTS}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +114,16 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     endpoint: Endpoint
     credential: CredentialSpec = CredentialSpec(kind="none")
+    each_key: tuple[UpstreamConfig, ...] = ()
+    """This upstream once for each of its keys, in their order; empty if it has only one."""
+    key_number: int = 0
+    """The place of `credential` among the keys."""
     auth: str | None = None
     """The header for the key; None: the header that the protocol uses."""
     provider: str | None = None
     """The entry of `providers.toml` that supplied values."""
+    withheld: str = ""
+    """The provider's own credential, if it is not sent because the address is not the provider's."""
     headers: dict[str, str] = {}
     facts: Facts = Facts()
     connect_timeout: float = 10.0
@@ -100,19 +131,34 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that an answer may stay silent."""
     models: tuple[ModelConfig, ...] = ()
     strict: bool | None = None
+    other_endpoints: frozenset[str] = frozenset()
+    """Endpoints beside answers (`OtherEndpoint.name`) that go to this upstream if no route says where."""
     web_search: bool = True
     """May it be asked to search the web itself?"""
     network: Network = DEFAULT_NETWORK
     """Proxy and certificates."""
+    place: dict[str, str] = {}
+    """Where in a cloud the models are: `region`, `project`, `location`, `api_version`."""
+    hosting: Hosting | None = None
+    """Set if a cloud hosts the protocol at its own paths."""
 
     @property
     def base_url(self) -> str:
         """The start of the upstream's URLs. Use `url` to build one: some roots already contain a version."""
         return self.endpoint.root
 
+    @property
+    def credentials(self) -> tuple[CredentialSpec, ...]:
+        """All its keys."""
+        return tuple(one.credential for one in self.each_key) or (self.credential,)
+
     def url(self, path: str) -> str:
         """The URL of `Outgoing.path` at this upstream."""
         return self.endpoint.url(path)
+
+    def fields(self, model: str) -> dict[str, str]:
+        """The values of the fields in the paths and bodies of `hosting`."""
+        return {**self.place, "model": model, "anthropic_version": self.facts.anthropic_version}
 
     def target(self, model: str, *, strict: bool = False) -> Target:
         """What the request writer needs to know about `model` at this upstream."""
@@ -137,30 +183,6 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
         listed = next((one for one in self.models if one.name == model), None)
         said = {} if listed is None else listed.facts()
         return msgspec.structs.replace(known_facts(model), **said) if said else None
-
-
-class TargetConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A model of an upstream. `*` in `model` is replaced by the client's model name."""
-
-    upstream: str
-    model: str
-    weight: float | None = None
-    params: dict[str, Any] = {}
-
-
-class RouteConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A glob on the client's model name, and the targets to try in order."""
-
-    match: str
-    to: tuple[TargetConfig, ...]
-
-
-class TiersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Targets by size of model, for names such as `claude-haiku-4-5` or `gpt-5-mini`."""
-
-    small: tuple[TargetConfig, ...] = ()
-    middle: tuple[TargetConfig, ...] = ()
-    big: tuple[TargetConfig, ...] = ()
 
 
 class LoopsConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,6 +224,18 @@ class ImagesConfig(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 60.0
 
 
+class PriceConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A price of `[prices]`: US dollars per million tokens."""
+
+    match: str = ""
+    """A glob on `upstream/model` or on the model's name at the upstream."""
+    input: float
+    output: float
+    cache_read: float | None = None
+    """None: like `input`."""
+    cache_write: float | None = None
+
+
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Overrides of a client's profile."""
 
@@ -209,6 +243,33 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Arguments | None = None
     freeform: Freeform | None = None
     keepalive: float | None = None
+
+
+class KeyConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A person, a team or a machine that may use the gateway."""
+
+    name: str
+    secret: KeyRef
+    role: Role = "user"
+    team: str = ""
+    models: tuple[str, ...] = ()
+    """Globs on the client's model name. Empty: every model."""
+    limits: Limits = NO_LIMITS
+    expires: float | None = None
+    """Seconds since the epoch."""
+
+
+class TeamConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits that all keys of a team share."""
+
+    name: str
+    limits: Limits = NO_LIMITS
+
+
+class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How limits are counted."""
+
+    when_unshared: Literal["allow", "refuse"] = "allow"
 
 
 class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,18 +293,29 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     workers: int = 1
     max_body: int = 64 * 1024 * 1024
+    max_upload: int = 512 * 1024 * 1024
+    """Bytes of a body that is sent on while it arrives."""
     max_streams: int = 1000
     max_connections: int = 4096
     client_timeout: float = 30.0
     keepalive: float = 15.0
     shutdown_grace: float = 30.0
+    shutdown_delay: float = 0.0
+    """Seconds to go on taking requests after a stop, while `/readyz` says that the gateway stops."""
     retries: int = 2
-    store: Path | None = None
+    store: Path | StoreAddress | None = None
+    redis: ServiceAddress | None = None
+    """Where processes share fast state; None: each process is alone."""
     retention: float = 30 * 86_400.0
+    store_size: int | None = None
     ring: int = 32 * 1024 * 1024
     """Bytes of memory for the bytes of the last exchanges."""
     record: Path | None = None
     """The folder for recordings."""
+    record_retention: float | None = None
+    record_size: int | None = None
+    keep_failed: int = 50 * 1024 * 1024
+    """Bytes of recordings of failed exchanges, beside the store."""
     redact: tuple[str, ...] = ()
     """Regular expressions for text that must not be shown, stored or recorded."""
     strict: bool = False
@@ -270,12 +342,37 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     clients: dict[str, ClientConfig] = {}
     search: SearchConfig = SearchConfig()
     images: ImagesConfig = ImagesConfig()
+    prices: tuple[PriceConfig, ...] = ()
     telemetry: TelemetryConfig = TelemetryConfig()
+    named_keys: dict[str, KeyConfig] = {}
+    """The tables `[keys.NAME]`."""
+    teams: dict[str, TeamConfig] = {}
+    limits: LimitsConfig = LimitsConfig()
     path: Path | None = None
     """The file; None if the config comes from the environment."""
     warnings: tuple[str, ...] = ()
     """Sentences about settings that are valid but probably a mistake."""
 
     def keys(self, env: Mapping[str, str]) -> tuple[Secret, ...]:
-        """The keys that clients may use. Empty: clients need no key."""
+        """The unnamed keys that clients may use (`server.keys`)."""
         return tuple(key.resolve(env) for key in self.server.keys)
+
+    def local_key(self, env: Mapping[str, str]) -> Secret | None:
+        """The key of the config that sees most, for commands on this machine; None without keys."""
+        unnamed = self.keys(env)
+        if unnamed:
+            return unnamed[0]
+        named = sorted(self.named_keys.values(), key=lambda key: key.role != "admin")
+        return named[0].secret.resolve(env, f"keys.{named[0].name}.secret") if named else None
+
+    def named_secrets(self, env: Mapping[str, str]) -> dict[str, Secret]:
+        """The secrets of `[keys.NAME]`, by name. Two keys with one secret are an error: whose would it be?"""
+        owners = dict.fromkeys(self.keys(env), "server.keys")
+        found: dict[str, Secret] = {}
+        for name, key in self.named_keys.items():
+            secret = key.secret.resolve(env, f"keys.{name}.secret")
+            if secret in owners:
+                raise ConfigError(f"keys.{name} has the same secret as {owners[secret]}; give it its own")
+            owners[secret] = f"keys.{name}"
+            found[name] = secret
+        return found

@@ -6,26 +6,31 @@ from typing import Any
 
 import msgspec
 
-from ..protocols.registry import protocol as protocol_named
-from .keys import UPSTREAM
+from ..credentials.spec import CredentialSpec
+from ..protocols.registry import upstream_protocol as protocol_named
 from .network import network
+from .platforms import PLACE, hosting
 from .providers import Provider, at_origin, providers
 from .types import Facts, UpstreamConfig
+from .upstream_keys import UPSTREAM
 from .urls import BadUrl, Endpoint, endpoint
 from .values import Context, InvalidValue
 
 _FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
-_PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict", "web_search")
+_PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict", "web_search", "other_endpoints")
 _KEY = ("credential", "auth")
+_NO_CREDENTIAL = "none"
 
 
 def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConfig:
     """The upstream called `name`. Raises `InvalidValue` if keys are missing or contradict each other."""
-    provider = _provider(name, given)
-    protocol: str | None = given.get("protocol") or (provider.protocol if provider else None)
+    provider, protocol = _provider(name, given)
     if protocol is None:
         raise InvalidValue("has no protocol: set protocol or provider")
-    address = _endpoint(given, provider, protocol)
+    place = {key: given[key] for key in PLACE if key in given}
+    address = _endpoint(given, provider, protocol, place)
+    hosted = hosting(provider.platform, protocol, address.root) if provider else None
+    _check_place(hosted.needs() if hosted else [], place)
     inherited = _read(provider, context) if provider else {}
     # A user may point a custom name at a known address. Its quirks apply there too; its key does not.
     known = provider or at_origin(address.origin, protocol)
@@ -35,40 +40,86 @@ def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConf
         **(_facts(_read(known, context)) if known else {}),
         **_facts(given),
     }
-    taken = {key: value for key, value in inherited.items() if key in _PLAIN}
-    if provider and _may_have_key(provider, address):
-        taken |= {key: value for key, value in inherited.items() if key in _KEY}
-        if record.auth.bearer_elsewhere and protocol in provider.also:
-            taken["auth"] = "bearer"
+    taken = {key: value for key, value in inherited.items() if key in _PLAIN or key in _KEY}
+    if provider and record.auth.bearer_elsewhere and protocol in provider.also:
+        taken["auth"] = "bearer"
+    named = providers().get(given.get("provider", name))
+    withheld = named is not None and not _may_have_key(named, address)
+    if withheld:
+        taken.pop("credential", None)
     taken |= {key: value for key, value in given.items() if key in _PLAIN or key in _KEY}
-    return UpstreamConfig(
+    keys = [_in_region(spec, place) for spec in _credentials(given, taken)]
+    if keys:
+        taken["credential"] = keys[0]
+    built = UpstreamConfig(
         name=name,
         protocol=protocol,
         endpoint=address,
         provider=known.name if known else None,
+        withheld=_own_credential(named) if named and withheld and "credential" not in given else "",
         facts=Facts(**facts),
         network=network(given),
+        place=place,
+        hosting=hosted,
         **taken,
     )
+    if len(keys) < 2:
+        return built
+    each = tuple(
+        msgspec.structs.replace(built, credential=spec, key_number=number) for number, spec in enumerate(keys)
+    )
+    return msgspec.structs.replace(built, each_key=each)
 
 
-def _provider(name: str, given: dict[str, Any]) -> Provider | None:
-    """The provider that `provider` or the upstream's name says. A name does not count at another origin."""
-    if "provider" in given:
-        return providers()[given["provider"]]
-    known = providers().get(name)
-    if known is None or "base_url" not in given:
-        return known
-    origins = known.origins()
+def _credentials(given: dict[str, Any], taken: dict[str, Any]) -> tuple[CredentialSpec, ...]:
+    """The keys of `credentials`, or the one of `credential`, or none."""
+    if "credentials" not in given:
+        return (taken["credential"],) if "credential" in taken else ()
+    if "credential" in given:
+        raise InvalidValue("has both credential and credentials: keep one of them", "credentials")
+    listed: tuple[CredentialSpec, ...] = given["credentials"]
+    if not listed:
+        raise InvalidValue('has an empty list of credentials: add keys, or write credential = "none"')
+    for index, spec in enumerate(listed):
+        if len(listed) > 1 and spec.kind in ("client", "none"):
+            what = f'"{spec.kind}" among several credentials: list only keys of the upstream'
+            raise InvalidValue(f"has {what}", "credentials", index)
+        if spec in listed[:index]:
+            raise InvalidValue(f"lists {spec.description} twice in credentials", "credentials", index)
+    return listed
+
+
+def _in_region(spec: CredentialSpec, place: dict[str, str]) -> CredentialSpec:
+    if spec.region or "region" not in place:
+        return spec
+    return msgspec.structs.replace(spec, region=place["region"])
+
+
+def _provider(name: str, given: dict[str, Any]) -> tuple[Provider | None, str | None]:
+    """The provider that `provider` or the upstream's name says, and the protocol."""
+    known = providers().get(given.get("provider", name))
+    protocol: str | None = given.get("protocol") or (known.protocol if known else None)
+    if known and known.elsewhere and "provider" not in given and _is_elsewhere(known, given):
+        # `[upstreams.openai]` with the address of another server, which only speaks OpenAI's protocol.
+        return None, given.get("protocol", known.elsewhere)
+    return known, protocol
+
+
+def _is_elsewhere(provider: Provider, given: dict[str, Any]) -> bool:
+    """Does the config give an address that is not one of the provider's own?"""
+    if "base_url" not in given:
+        return False
     try:
-        address = endpoint(given["base_url"], given.get("protocol", known.protocol))
+        address = endpoint(given["base_url"], given.get("protocol", provider.protocol))
     except BadUrl:
-        return None  # `_endpoint` reports the bad URL
-    return known if not origins or address.origin in origins else None
+        return True  # `_endpoint` reports the bad URL
+    return not _may_have_key(provider, address)
 
 
-def _endpoint(given: dict[str, Any], provider: Provider | None, protocol: str) -> Endpoint:
-    url = given.get("base_url") or (provider.address(protocol) if provider else None)
+def _endpoint(
+    given: dict[str, Any], provider: Provider | None, protocol: str, place: dict[str, str]
+) -> Endpoint:
+    url = given.get("base_url") or (_address(provider, protocol, place) if provider else None)
     if url is None and provider and provider.protocol != protocol:
         raise InvalidValue(
             f'has no base_url, and the provider "{provider.name}" has no known address for "{protocol}"',
@@ -85,6 +136,22 @@ def _endpoint(given: dict[str, Any], provider: Provider | None, protocol: str) -
     return address
 
 
+def _address(provider: Provider, protocol: str, place: dict[str, str]) -> str | None:
+    """The provider's base URL in this place. Some locations have a host of their own (Vertex: `global`)."""
+    url = provider.address(protocol)
+    if url is None:
+        return None
+    url = provider.base_urls.get(place.get("location", ""), url)
+    _check_place([key for key in PLACE if f"{{{key}}}" in url], place)
+    return url.format(**place)
+
+
+def _check_place(needed: list[str], place: dict[str, str]) -> None:
+    for key in needed:
+        if key not in place:
+            raise InvalidValue(f"has no {key}: set {key} to the one that your models are in")
+
+
 def _has_no_path(address: Endpoint) -> bool:
     return address.root.count("/") == 2 and not address.query
 
@@ -95,6 +162,12 @@ def _read(provider: Provider, context: Context) -> dict[str, Any]:
 
 def _facts(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key in _FACTS}
+
+
+def _own_credential(provider: Provider) -> str:
+    """The credential of `providers.toml`; empty if the provider needs none."""
+    credential: str = provider.upstream["credential"]
+    return credential if credential != _NO_CREDENTIAL else ""
 
 
 def _may_have_key(provider: Provider, address: Endpoint) -> bool:

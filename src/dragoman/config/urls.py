@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..protocols.registry import PROTOCOLS
+from ..protocols.registry import upstream_protocol, upstreams
 
 _PATH_VERSION = re.compile(r"^/v\d+[a-z0-9]*(?=/)")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -66,7 +66,7 @@ def endpoint(base_url: str, protocol: str) -> Endpoint:
     """Parse `base_url` for `protocol`. Raises `BadUrl`."""
     given, query = _checked(base_url)
     _check_endpoint(given, protocol)
-    address = PROTOCOLS[protocol].address
+    address = upstream_protocol(protocol).address
     root = re.sub(address.endpoint, "", given)
     bare = _without_version(root)
     whole_endpoint = root != given and bare == root
@@ -76,7 +76,7 @@ def endpoint(base_url: str, protocol: str) -> Endpoint:
 
 
 def _check_endpoint(given: str, protocol: str) -> None:
-    for other in PROTOCOLS.values():
+    for other in upstreams().values():
         found = re.search(other.address.endpoint, given)
         if found and other.name != protocol and other.address.distinctive:
             raise BadUrl(f'ends in "{found[0]}", which belongs to the protocol "{other.name}"')
@@ -87,7 +87,7 @@ def _without_version(root: str) -> str:
 
     Any protocol's: a user may paste the URL of another protocol of the same provider.
     """
-    for record in PROTOCOLS.values():
+    for record in upstreams().values():
         if root.endswith(record.address.version):
             return root.removesuffix(record.address.version)
     return root
@@ -128,5 +128,15 @@ def is_loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def is_private(host: str) -> bool:
+    """Is `host` this machine, a machine of a local network, or a name without a domain (a container)?"""
+    if is_loopback(host) or "." not in host or host.endswith((".local", ".lan", ".internal")):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_private
     except ValueError:
         return False

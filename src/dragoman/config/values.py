@@ -81,6 +81,17 @@ def text(value: Any, context: Context) -> str:
     return value.strip()
 
 
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]*")
+
+
+def place(value: Any, context: Context) -> str:
+    """A part of a host name or path: the name of a region, a project or a version."""
+    name = text(value, context)
+    if not _PLACE.fullmatch(name):
+        raise InvalidValue("must be a name of letters, digits and dashes")
+    return name
+
+
 def flag(value: Any, context: Context) -> bool:
     if not isinstance(value, bool):
         raise InvalidValue(f"must be true or false, not {kind(value)}")

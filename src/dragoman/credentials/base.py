@@ -1,7 +1,12 @@
-"""The contracts: `CredentialSource` for the gateway, `SecretReader` for a place that holds a secret."""
+"""The contracts: `CredentialSource` for the gateway, `SecretReader` for a place that holds a secret.
+
+Most secrets go into one header. A token with `sign` writes its own headers, from the finished request: AWS
+signs the method, URL, headers and body of each request.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -22,6 +27,20 @@ class CredentialError(DragomanError):
             self.status = 401
 
 
+class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that lacks only its credential."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    """The headers that are known. The transport may add others, which are not signed."""
+    body: bytes
+
+
+Signer = Callable[[FinishedRequest], dict[str, str]]
+"""Returns the headers that authenticate a request. It runs for every request and must not wait."""
+
+
 class Token(msgspec.Struct, frozen=True, kw_only=True):
     """The secret that authenticates one request."""
 
@@ -31,6 +50,8 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the epoch; None if it is not known."""
     changed: bool = False
     """Did this call read a new secret?"""
+    sign: Signer | None = None
+    """Set if the token writes its own headers. None: the secret goes into one header."""
 
 
 class CredentialSource(Protocol):
@@ -65,6 +86,8 @@ class Reading(msgspec.Struct, frozen=True):
     """Seconds since the epoch."""
     ttl: float | None = None
     """Seconds after which to read again."""
+    sign: Signer | None = None
+    """See `Token.sign`."""
 
 
 class ReadProblem(msgspec.Struct, frozen=True):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from ..protocols import registry
 from ..protocols.facts import BEARER, Auth
-from ..protocols.registry import PROTOCOLS
+from ..protocols.registry import PROTOCOLS, upstream_protocol
 from ..transport.urls import parse
-from .base import CredentialError, Token
+from .base import CredentialError, FinishedRequest, Token
 from .secret import Secret
 
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 AZURE = Auth("api-key", ("eyJ",))
 """Azure speaks OpenAI's protocols but wants keys in `api-key`. Entra ID tokens (`eyJ…`) are bearer tokens."""
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
@@ -18,7 +22,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 def auth_for(protocol: str, base_url: str) -> Auth:
     """The header for the key of an upstream."""
-    auth, origin = PROTOCOLS[protocol].auth, Origin.of(base_url)
+    auth, origin = upstream_protocol(protocol).auth, Origin.of(base_url)
     if auth == BEARER and origin is not None and origin.host.endswith(AZURE_HOSTS):
         return AZURE
     return auth
@@ -61,7 +65,7 @@ class Origin(msgspec.Struct, frozen=True):
 class BoundCredential:
     """A token that is bound to the origin of one upstream."""
 
-    __slots__ = ("_auth", "_secret", "origin")
+    __slots__ = ("_auth", "_secret", "_sign", "origin")
 
     def __init__(self, token: Token, base_url: str, protocol: str, header: str | None = None) -> None:
         """`header` is `auth` of the upstream's config; None: the header of the protocol."""
@@ -69,11 +73,14 @@ class BoundCredential:
         if origin is None:
             raise CredentialError("a credential needs an upstream with a full URL such as https://host/v1")
         self._secret: Secret | None = token.secret
+        self._sign = token.sign
         self.origin = origin
         self._auth = auth_for(protocol, base_url) if header is None else auth_in(header)
 
-    def headers(self, url: str) -> dict[str, str]:
-        """The header that authenticates a request to `url`. Raises CredentialError for another origin."""
+    def headers(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] = _NO_HEADERS, body: bytes = b""
+    ) -> dict[str, str]:
+        """The headers that authenticate this request. Raises CredentialError for another origin."""
         if self._secret is None:
             return {}
         origin = Origin.of(url)
@@ -82,6 +89,8 @@ class BoundCredential:
                 f"the credential for {self.origin} is not sent to {origin or 'an address without a host'}; "
                 "configure a credential for that upstream"
             )
+        if self._sign is not None:
+            return self._sign(FinishedRequest(method=method, url=url, headers=headers, body=body))
         text = self._secret.reveal()
         if self._auth.header == "authorization" or text.startswith(self._auth.bearer_prefixes):
             return {"authorization": f"Bearer {text}"}

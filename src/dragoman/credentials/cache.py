@@ -206,7 +206,7 @@ class CachedCredential:
             elif expires is not None:  # expired already: try again soon, but not for every request
                 spans.append(self._reader.pause)
             renew_by = self._monotonic() + min(spans, default=math.inf)
-        token = Token(secret=secret, expires=expires)
+        token = Token(secret=secret, expires=expires, sign=reading.sign)
         return _CachedToken(secret, expires, renew_at, renew_by, stamp, token)
 
     def _token(self, before: Secret | None) -> Token:

@@ -48,7 +48,7 @@ def load(path: str, shown: str) -> bytes | ReadProblem:
     except PermissionError:
         return ReadProblem(f"the file {shown} is not readable; give this user permission to read it")
     except OSError as error:
-        return ReadProblem(f"the file {shown} cannot be read ({error.strerror or type(error).__name__})")
+        return ReadProblem(f"the file {shown} cannot be read ({error.strerror or 'unknown reason'})")
     except ValueError:
         return ReadProblem("the path of the credential file contains a zero byte; correct the path")
     if len(data) > MAX_SIZE:

@@ -138,7 +138,7 @@ def _replace(path: str, data: bytes) -> ReadProblem | None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        return ReadProblem(f"cannot be written ({error.strerror or type(error).__name__})")
+        return ReadProblem(f"cannot be written ({error.strerror or 'unknown reason'})")
     return None
 
 

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 
 from .base import Reading, ReadProblem, Stamp
 from .grant import Grant, read_grant, write_grant
-from .process_lock import process_lock
+from .process_lock import Lock, process_lock
 from .refresh import Post, RefreshRefused, refresh
 from .secret import Secret
 from .spec import CredentialSpec
@@ -46,8 +46,10 @@ class OAuthReader:
         clock: Callable[[], float],
         monotonic: Callable[[], float],
         post: Post,
+        lock: Lock = process_lock,
     ) -> None:
         self._spec = spec
+        self._file_lock = lock
         self._path = os.path.expanduser(spec.path)
         self._environment = environment
         self._clock = clock
@@ -137,7 +139,7 @@ class OAuthReader:
         if not self._spec.write_back:
             yield
             return
-        async with process_lock(self._path):
+        async with self._file_lock(self._path):
             yield
 
     async def _keep(self, old: Grant, new: Grant) -> None:

@@ -7,8 +7,11 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+Lock = Callable[[str], AbstractAsyncContextManager[None]]
+"""Holds the lock for a file. Replicas that share a file need one that reaches other machines."""
 
 MAX_WAIT = 15.0
 """Seconds to wait for another worker. Then go on without the lock: a stuck worker must not block others."""
@@ -40,8 +43,13 @@ def _open(path: str) -> int | None:
 
 
 if sys.platform == "win32":
+    import msvcrt
 
     def _lock(handle: int) -> bool:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # closing the handle releases it, as with flock
+        except OSError:
+            return False
         return True
 
 else:

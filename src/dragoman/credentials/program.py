@@ -39,7 +39,7 @@ async def run_program(
     except FileNotFoundError:
         return ReadProblem("is not installed, or not on the PATH")
     except (OSError, ValueError) as error:
-        return ReadProblem(f"cannot be started ({getattr(error, 'strerror', None) or type(error).__name__})")
+        return ReadProblem(f"cannot be started ({getattr(error, 'strerror', None) or error})")
     try:
         async with asyncio.timeout(seconds):
             await collector.done

@@ -118,7 +118,7 @@ async def _send(
     headers = {"accept": "application/json", "content-type": _TYPES[body]}
     try:
         async with asyncio.timeout(TIMEOUT), open_client() as client:
-            answer = await client.ask("POST", url, headers, data, network=network)
+            answer = await client.request("POST", url, headers, data, network=network)
             got = await answer.read(MAX_ANSWER + 1)
             return answer.status, got if len(got) <= MAX_ANSWER else b""
     except TimeoutError:

@@ -3,6 +3,7 @@
     credential = "env:NAME" | "file:PATH" | "command:PROGRAM ARGUMENTS" | "client" | "none"
     credential = { sqlite = PATH, key = KEY, field = FIELD }
     credential = "antigravity"
+    credential = "aws" | "google" | "entra", or a table such as { aws = PROFILE }
 
 Errors never repeat a value: a user may have written the key itself there.
 """
@@ -24,7 +25,7 @@ from .secret import Secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-Kind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
+Kind = Literal["env", "file", "command", "sqlite", "oauth", "aws", "google", "entra", "client", "none"]
 
 
 class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,7 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """env: the variable."""
     path: str = ""
-    """file, sqlite, oauth. `~` is the home folder."""
+    """file, sqlite, oauth, google. `~` is the home folder."""
     command: tuple[str, ...] = ()
     key: str = ""
     """sqlite: the row."""
@@ -62,11 +63,20 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     write_back: bool = False
     """oauth: write refreshed tokens into the file, for the program that owns it."""
 
+    profile: str = ""
+    """aws: the profile. Empty: botocore's whole chain."""
+    region: str = ""
+    """aws: the region in the signature. The upstream's `region`, if it is empty."""
+    service: str = "bedrock"
+    """aws: the service in the signature."""
+    scope: str = ""
+    """entra: what the token is for. Empty: Azure's models."""
+
     @property
     def description(self) -> str:
         """A short name for logs and errors, without the arguments of a command: they may be secret."""
         program = self.command[0] if self.command else ""
-        detail = self.name or self.path or program
+        detail = self.name or self.path or self.profile or program
         return f"{self.kind}:{detail}" if detail else self.kind
 
     def __repr__(self) -> str:
@@ -79,7 +89,7 @@ def parse(value: str | Mapping[str, Any]) -> CredentialSpec:
 
 
 FORMS = (
-    f"env:NAME, file:PATH, command:PROGRAM, {', '.join(PROGRAMS)}, client, none "
+    f"env:NAME, file:PATH, command:PROGRAM, {', '.join(PROGRAMS)}, aws, google, entra, client, none "
     "or a table such as { sqlite = …, key = … }"
 )
 
@@ -88,7 +98,7 @@ def _parse_text(text: str) -> CredentialSpec:
     kind, colon, rest = text.partition(":")
     rest = rest.strip()
     match kind.strip():
-        case "client" | "none" as alone if not colon:
+        case "client" | "none" | "aws" | "google" | "entra" as alone if not colon:
             return CredentialSpec(kind=alone)
         case known if not colon and (tables := known_tables(known)):
             return _in_order([_parse_table(table) for table in tables])
@@ -155,7 +165,7 @@ def _unknown(kind: str, option: str, options: Mapping[str, object]) -> str:
 
 
 def _a(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "eo" else f"a {kind}"
+    return f"an {kind}" if kind[0] in "aeo" else f"a {kind}"
 
 
 _Option = Callable[[str, object], dict[str, Any]]
@@ -279,4 +289,7 @@ _OPTIONS: Mapping[str, Mapping[str, _Option]] = {
         "body": _body,
         "write_back": _flag,
     },
+    "aws": {"aws": _text("profile"), "region": _text("region"), "service": _text("service")},
+    "google": {"google": _text("path")},
+    "entra": {"entra": _text("scope")},
 }

@@ -21,6 +21,7 @@ from .facts import (
     Compaction,
     Counting,
     Endpoints,
+    FieldNames,
     ModelListFormat,
     OutputLimiter,
     ReasoningReplay,
@@ -45,9 +46,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """`max_tokens` for Anthropic if the client sets no limit: Anthropic requires it."""
     reasoning_field: str | None = None
     """The Chat field in which this upstream wants its own reasoning back. DeepSeek answers 400 without
-    `reasoning_content` in turns with tool calls (protocols.md 4.5, 56)."""
+    `reasoning_content` in turns with tool calls."""
     max_tokens_field: str = "max_completion_tokens"
     """The Chat field for the output limit. Many servers know only `max_tokens`."""
+    open_strict: bool = False
+    """May a strict tool have a schema that leaves objects open? OpenAI refuses that."""
     chat_compatible: bool = False
     """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache breakpoints.
     Content without media is sent as one string, because DeepSeek accepts no arrays."""
@@ -149,12 +152,29 @@ def no_headers(target: Target) -> dict[str, str]:
     return {}
 
 
-class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol on the client's side: Dragoman reads its requests and writes its answers."""
+class BaseProtocol(msgspec.Struct, frozen=True, kw_only=True):
+    """What a protocol has on either side."""
 
     name: str
     ids: IdRule
     names: NameRule
+    fields: FieldNames = {}
+    """The fields of its requests. The inspector shows the change of each (`translation/field_changes.py`)."""
+    auth: Auth = BEARER
+    listing: ModelListFormat = ModelListFormat()
+    compaction: Compaction | None = None
+    """None: clients of this protocol do not ask for compaction."""
+    counting: Counting | None = None
+    """None: the protocol has no endpoint that counts tokens."""
+    beta_header: str = ""
+    """The header in which clients opt into features. Upstreams of the same protocol get it too."""
+    open_headers: tuple[str, ...] = ()
+    """Headers of this protocol without secrets: logs and recordings may show them."""
+
+
+class ClientProtocol(BaseProtocol, frozen=True, kw_only=True):
+    """A protocol on the client's side: Dragoman reads its requests and writes its answers."""
+
     serial: bool
     """Its clients need one block at a time (`translation/block_order.py`)."""
     freeform: Freeform = "custom"
@@ -171,23 +191,13 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     error_body: Callable[[Failed, str], bytes]
     """The body of an HTTP error answer (failure, request id)."""
     keepalive: bytes
-    """A frame that keeps the connection alive (law 29). Empty for Gemini, whose SDK accepts none."""
+    """A frame that keeps the connection alive. Empty for Gemini, whose SDK accepts none."""
     early_keepalive: bytes
     """The keepalive before the first event: a comment, because no event may come before the first one."""
     endpoints: Endpoints
-    auth: Auth = BEARER
-    listing: ModelListFormat = ModelListFormat()
     carries_searches: bool = False
-    """Its clients bring back the web searches that Dragoman ran for them, in blocks or items of their own."""
-    compaction: Compaction | None = None
-    """None: clients of this protocol do not ask for compaction."""
-    counting: Counting | None = None
-    """None: the protocol has no endpoint that counts tokens."""
+    """Its clients send back the web searches that Dragoman ran for them, in blocks or items for searches."""
     reasoning: ReasoningReplay = ReasoningReplay()
-    beta_header: str = ""
-    """The header in which clients opt into features. Upstreams of the same protocol get it too."""
-    open_headers: tuple[str, ...] = ()
-    """Headers of this protocol without secrets: logs and recordings may show them."""
     socket_format: SocketFormat | None = None
     """The message format on a WebSocket. None: the protocol has no WebSocket."""
     keeps_responses: bool = False
@@ -196,6 +206,19 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """The name of a request for an answer in OpenTelemetry's conventions (`gen_ai.operation.name`)."""
     asked_in: str = ""
     """The protocol of the requests, for a reply format without requests of its own (`cursor`)."""
+
+
+class UpstreamProtocol(BaseProtocol, frozen=True, kw_only=True):
+    """A protocol on the upstream's side only: Dragoman writes its requests and reads its answers.
+
+    `WireProtocol` has the same fields, and explains them. It cannot inherit them: a struct has one base.
+    """
+
+    write_request: Callable[[Request, Target], Outgoing]
+    decoder: Callable[[str, bool], Decoder]
+    address: Address
+    headers: Callable[[Target], dict[str, str]] = no_headers
+    upstream_defaults: dict[str, Any] = {}
 
 
 class WireProtocol(ClientProtocol, frozen=True, kw_only=True):

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 
+from ..model.events import NO_USAGE, Usage
 from ..model.messages import Part, Seal, Thinking, Tool
+from ..wire.arrays import ArrayWriter
 from ..wire.frames import Frame
 
 Obj = dict[str, Any]
 Headers = Mapping[str, str]
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
+
+
+FieldNames = Mapping[str, tuple[str, ...]]
+"""Fields of a protocol's requests (`a.b` is `b` inside `a`), and the parts of the neutral request in each:
+`messages`, `system`, `tools`, `model`, `stream`, or the name of a setting."""
+IN_PATH = "(URL)"
+"""In place of a field, for what a protocol has in the path of a request."""
 
 
 class Auth(msgspec.Struct, frozen=True):
@@ -33,8 +42,44 @@ class Auth(msgspec.Struct, frozen=True):
 BEARER = Auth()
 
 
+class StreamWriter(Protocol):
+    """Writes server-sent events in another framing. `feed` takes whole events; `close` ends the stream."""
+
+    content_type: str
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+
 def _never(path: str, headers: Headers) -> bool:
     return False
+
+
+def _no_usage(body: bytes) -> Usage:
+    return NO_USAGE
+
+
+class OtherEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint beside answers. Its requests and their answers pass as they are."""
+
+    name: str
+    """What the key `other_endpoints` of an upstream calls it. Several paths may share a name."""
+    path: str
+    """A pattern below a root, like those of `Endpoints`."""
+    methods: tuple[str, ...] = ("POST",)
+    model: Literal["body", "path", ""] = ""
+    """Where the model's name is: in the member `model` of a JSON body, or the field of that name of a form;
+    in the part `{model}` of the path; or nowhere."""
+    within: str = ""
+    """A member of the body with a list of requests, which name the model, too."""
+    before: str = ""
+    """What the path has before its root: `/upload/v1beta/files`."""
+    links: tuple[str, ...] = ()
+    """Members of the answer with URLs of the upstream that the client asks next. They become URLs of the
+    gateway: the client's key is not for the upstream."""
+    usage: Callable[[bytes], Usage] = _no_usage
+    """The token counts in an answer."""
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,14 +91,22 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     """Paths below a root for requests to count tokens."""
     missing: tuple[str, ...] = ()
     """Paths below a root that belong to the protocol but get 404."""
+    others: tuple[OtherEndpoint, ...] = ()
+    """Endpoints whose requests pass to an upstream of the same protocol."""
+    passed_headers: tuple[str, ...] = ()
+    """Prefixes of the names of headers that `others` need. They pass in both directions."""
+    link_headers: tuple[str, ...] = ()
+    """Headers of their answers that hold URLs, as `OtherEndpoint.links` do."""
     roots: tuple[str, ...] = ("/v1", "")
     """Base paths, the usual one first. Some clients leave out the version."""
     own: tuple[str, ...] = ()
     """Path prefixes that only this protocol uses, regardless of headers."""
     claims: Callable[[str, Headers], bool] = _never
     """Do this path and these headers belong to a client of this protocol?"""
-    wants_array: Callable[[Headers, Headers], bool] | None = None
-    """Do this query and these headers ask for the stream as one JSON array? None: never."""
+    reframes: Callable[[Headers, Headers], bool] | None = None
+    """Do this query and these headers ask for the stream in another framing than SSE? None: never."""
+    writer: Callable[[], StreamWriter] = ArrayWriter
+    """Makes the writer of that framing."""
 
     def paths(self, *below: str) -> list[str]:
         """Each path in `below` under each root."""
@@ -69,9 +122,9 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """The type of the item in a request that asks for compaction instead of an answer."""
     part: Callable[[str, str], Part]
     """Builds the answer's part for a summary (summary, seed of its id)."""
-    asked: Callable[[Obj], Obj]
+    to_request: Callable[[Obj], Obj]
     """Turns the body of a compaction request into the body of an ordinary request."""
-    answered: Callable[[Obj, Obj], Obj]
+    to_answer: Callable[[Obj, Obj], Obj]
     """Builds the compaction answer from the client's body and the body of the ordinary answer."""
 
 
@@ -86,6 +139,8 @@ class SocketMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Headers of this request, in addition to those of the connection."""
     generate: bool = True
     """False: the client only prepares its next request. The gateway asks no model."""
+    previous: str | None = None
+    """The response that the request continues."""
     reply: bytes = b""
     """The immediate reply, if the message is not a valid request."""
 
@@ -108,7 +163,7 @@ class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """The path suffix of the counting endpoint. One with a colon replaces the verb of the answer path."""
     body: Callable[[Obj, str], Obj]
     """Builds the body for counting from the body of a request for an answer and the model's name."""
-    asked: Callable[[Obj], Obj] = lambda body: body
+    to_request: Callable[[Obj], Obj] = lambda body: body
     """Turns a client's body for counting into the body of a request for an answer."""
     member: str = "input_tokens"
     """The member of the answer that holds the count."""

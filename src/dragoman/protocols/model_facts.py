@@ -1,4 +1,8 @@
-"""What a model takes, told by its name: the facts of `models.toml`, for every writer of requests."""
+"""Facts about models, found by the model's name in `models.toml`. The request writers use them.
+
+The facts are data, not conditions in the writers: models come and go faster than releases of Dragoman, and a
+config file can overrule them.
+"""
 
 from __future__ import annotations
 
@@ -16,39 +20,45 @@ _Facts = dict[str, Any]
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model takes. None is "not known": the writer does what suits most upstreams."""
+    """The features that a model supports. None: unknown, and the writer does what suits most upstreams."""
 
     reasons: bool | None = None
-    """Does it take settings for reasoning, and give reasoning back?"""
+    """Does the model accept reasoning settings, and return reasoning?"""
     images: bool | None = None
     audio: bool | None = None
     search: bool | None = None
-    """Does it search the web when Chat's `web_search_options` asks for it?"""
+    """Does the model accept Chat's `web_search_options`?"""
     media_results: bool | None = None
-    """May the result of a tool hold images and documents?"""
+    """May a tool result contain images and documents?"""
     always_reasons: bool = False
-    """It refuses to have its reasoning switched off."""
+    """The model refuses a request that switches reasoning off."""
     thinking_budget: bool | None = None
-    """May the client say how many tokens it thinks for?"""
+    """Does the model accept a reasoning budget in tokens?"""
     thinking_effort: bool | None = None
-    """May the client say in a word how hard it thinks?"""
+    """Does the model accept a reasoning effort (`low`, `high`, …)?"""
     least_effort: str = ""
     least_budget: int | None = None
     most_budget: int | None = None
     signs_thinking: bool = False
-    """It refuses thoughts that it has not signed."""
+    """The model refuses thinking without its signature (Claude)."""
     signs_calls: bool = False
-    """It refuses calls that it has not signed."""
+    """The model refuses calls without its signature (Gemini 3)."""
     schema_output: bool | None = None
-    """Can its answer be held to a JSON Schema?"""
+    """Does the model support structured output with a JSON Schema?"""
     schema_with_tools: bool | None = None
-    """The same in a request that has functions."""
+    """Does it support structured output in a request with functions?"""
     hosted_with_tools: bool | None = None
-    """May a request have functions and tools that the provider runs?"""
+    """May a request have both functions and tools that the provider runs?"""
+    sampling: bool | None = None
+    """Does it take `temperature`, `top_p`, penalties and log probabilities?"""
+    samples_unreasoned: bool = False
+    """It takes them while it does not reason."""
+    verbosity: bool | None = None
+    """Does it take `verbosity`?"""
     one_sampling: bool = False
     """`temperature` and `top_p` exclude each other."""
     longest_answer: int | None = None
-    """In tokens, if the upstream refuses to be asked for more."""
+    """The highest output limit, in tokens, if the upstream refuses a higher one."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -92,7 +102,7 @@ def _read(kind: str) -> Iterator[_Entry]:
     versions = {name: re.compile(pattern) for name, pattern in document["versions"].items()}
     for entry in document[kind]:
         facts = {key: value for key, value in entry.items() if key not in _KEYS}
-        msgspec.convert(facts, ModelFacts)  # an unknown kind of value is a mistake in the file
+        msgspec.convert(facts, ModelFacts)  # raises if the file has a value of the wrong type
         pattern = entry.get("match") or entry.get("says")
         yield _Entry(
             facts,
@@ -120,7 +130,7 @@ def _fitting(kind: str, text: str) -> _Facts:
 
 @lru_cache(maxsize=1024)
 def known_facts(model: str) -> ModelFacts:
-    """What the name of a model tells.
+    """The facts that a model's name implies.
 
     >>> known_facts("gpt-4.1").reasons, known_facts("openai/o3").reasons, known_facts("my-model").reasons
     (False, True, None)
@@ -128,10 +138,10 @@ def known_facts(model: str) -> ModelFacts:
     return ModelFacts(**_fitting("models", model.lower()))
 
 
-def told_by(refusal: str) -> _Facts:
-    """What an upstream's refusal tells about its model.
+def facts_in_refusal(refusal: str) -> _Facts:
+    """The facts about a model that an upstream's error message implies.
 
-    >>> told_by("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
+    >>> facts_in_refusal("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
     {'reasons': False}
     """
     return _fitting("refusals", refusal.lower())

@@ -1,41 +1,56 @@
 """All protocols. To add one, list its record in `RECORDS`: every other package looks it up here.
 
 Clients and upstreams speak most protocols. A reply protocol (`cursor`) has clients only: no upstream speaks
-it.
+it. Bedrock's Converse has upstreams only: no client speaks it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 import msgspec
 
 from ..model.errors import DragomanError
-from . import anthropic, cursor, gemini, openai_chat, openai_responses
-from .base import ClientProtocol, WireProtocol
+from . import anthropic, bedrock_converse, cursor, gemini, openai_chat, openai_responses
+from .base import ClientProtocol, UpstreamProtocol, WireProtocol
 
-RECORDS: tuple[ClientProtocol, ...] = (
+AnyUpstream = WireProtocol | UpstreamProtocol
+RECORDS: tuple[ClientProtocol | UpstreamProtocol, ...] = (
     anthropic.PROTOCOL,
     openai_chat.PROTOCOL,
     openai_responses.PROTOCOL,
     gemini.PROTOCOL,
+    bedrock_converse.PROTOCOL,
     cursor.PROTOCOL,
 )
-DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT,)
+DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT, anthropic.BEDROCK, anthropic.VERTEX)
 """Variants of protocols for certain clients, served at separate paths. A dialect has its protocol's name."""
-USUAL = openai_chat.PROTOCOL
+DEFAULT_PROTOCOL = openai_chat.PROTOCOL
 """The default if a request or a config does not show its protocol: most servers and clients speak it."""
 
 PROTOCOLS: dict[str, WireProtocol] = {p.name: p for p in RECORDS if isinstance(p, WireProtocol)}
-CLIENTS: dict[str, ClientProtocol] = {p.name: p for p in RECORDS}
+"""The protocols of both sides."""
+ONE_SIDED: dict[str, UpstreamProtocol] = {p.name: p for p in RECORDS if isinstance(p, UpstreamProtocol)}
+"""The protocols that only upstreams speak."""
+CLIENTS: dict[str, ClientProtocol] = {p.name: p for p in RECORDS if isinstance(p, ClientProtocol)}
 
 
-def protocol(name: str) -> WireProtocol:
-    """The protocol called `name`. Raises an error if no upstream speaks it."""
+def upstreams() -> dict[str, AnyUpstream]:
+    """The protocols that upstreams speak."""
+    return {**PROTOCOLS, **ONE_SIDED}
+
+
+def upstream_protocol(name: str) -> AnyUpstream:
+    """The protocol called `name`, as an upstream speaks it. Raises an error if no upstream does."""
+    return ONE_SIDED[name] if name in ONE_SIDED else protocol(name, ONE_SIDED)
+
+
+def protocol(name: str, others: Collection[str] = ()) -> WireProtocol:
+    """The protocol called `name`, if both sides speak it. An error lists the `others`, too."""
     if name in PROTOCOLS:
         return PROTOCOLS[name]
-    known = ", ".join(PROTOCOLS)
+    known = ", ".join([*PROTOCOLS, *others])
     if name in CLIENTS:
         raise DragomanError(f"no upstream speaks {name!r}: it is a reply protocol. Use one of {known}")
     raise DragomanError(f"unknown protocol {name!r}. Use one of {known}")
@@ -59,7 +74,7 @@ def detect_protocol(path: str, headers: Mapping[str, str]) -> ClientProtocol:
         if path.startswith(record.endpoints.own):
             return record
     claims = (record for record in CLIENTS.values() if record.endpoints.claims(path, headers))
-    return next(claims, USUAL)
+    return next(claims, DEFAULT_PROTOCOL)
 
 
 def served_protocols() -> tuple[ClientProtocol, ...]:

@@ -1,5 +1,7 @@
 """Circuit breaker: which targets cool down, and until when. Pure: the caller passes the time.
 
+`on_change` and `adopt` let processes tell each other about cooldowns (`gateway/shared_health.py`).
+
 A target cools down after several failures in a row, or if it sends a Retry-After. After the cooldown, one
 request probes the target. If the probe fails, the next cooldown is twice as long. Cooling targets are tried
 last, but never left out: if all targets cool down, one of them still has to answer.
@@ -12,6 +14,28 @@ from math import inf
 from typing import Literal, TypeVar
 
 import msgspec
+
+from ..model.events import FailureKind
+
+TRANSIENT = frozenset(
+    {
+        FailureKind.RATE_LIMIT,
+        FailureKind.SERVER,
+        FailureKind.UPSTREAM,
+        FailureKind.TIMEOUT,
+        FailureKind.OVERLOADED,
+    }
+)
+"""The upstream has a passing problem: the same target or another one may succeed."""
+TARGET_SPECIFIC = frozenset(
+    {
+        FailureKind.AUTHENTICATION,
+        FailureKind.PERMISSION,
+        FailureKind.BILLING,
+        FailureKind.NOT_FOUND,
+    }
+)
+"""This target fails again whenever it is tried. Another target may succeed."""
 
 State = Literal["well", "cooling", "probe"]
 Item = TypeVar("Item")
@@ -32,6 +56,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """After this time without a result, a probe counts as lost, and another request may probe."""
 
 
+class Cooldown(msgspec.Struct, frozen=True):
+    """What processes tell each other about a target. The default says that it is well."""
+
+    seconds: float = 0.0
+    """How long it still cools down."""
+    cooldowns: int = 0
+    """Cooldowns in a row. The next one is longer."""
+    probing: bool = False
+    """A request tries it now."""
+
+
 class _FailureState(msgspec.Struct):
     """The recent failures of one target."""
 
@@ -48,6 +83,8 @@ class Health:
         self._policy = policy or Policy()
         self.failing: dict[str, _FailureState] = {}
         """Targets with recent failures: usually none."""
+        self.on_change: Callable[[str], None] = lambda key: None
+        """Gets the key of a target whose cooldown begins, changes or ends."""
 
     def state(self, key: str, now: float) -> State:
         """`cooling`: try other targets first. `probe`: the cooldown is over, and one request may try."""
@@ -63,9 +100,12 @@ class Health:
         """A request to the target starts. After a cooldown, it is the only probe until it ends."""
         if key in self.failing and self.state(key, now) == "probe":
             self.failing[key].probing_since = now
+            self.on_change(key)
 
     def succeeded(self, key: str) -> None:
-        self.failing.pop(key, None)
+        state = self.failing.pop(key, None)
+        if state is not None and state.cooldowns:
+            self.on_change(key)
 
     def failed(self, key: str, now: float, retry_after: float | None = None) -> None:
         """A request failed because of the target. `retry_after`: the seconds that the upstream asked for."""
@@ -75,7 +115,10 @@ class Health:
         if now < state.until and state.probing_since is None:
             # This request started before the cooldown, or while all targets were cooling. It says nothing new
             # unless the upstream asks for a longer wait.
-            state.until = max(state.until, now + self._bounded(retry_after))
+            longer = now + self._bounded(retry_after)
+            if longer > state.until:
+                state.until = longer
+                self.on_change(key)
             return
         state.failures += 1
         was_probe = state.cooldowns > 0
@@ -83,11 +126,34 @@ class Health:
         if was_probe or retry_after is not None or state.failures >= self._policy.failures:
             state.until = now + max(self._cooldown(state.cooldowns), self._bounded(retry_after))
             state.cooldowns += 1
+            self.on_change(key)
 
     def abandoned(self, key: str) -> None:
         """The client went away. That says nothing about the target."""
-        if key in self.failing:
-            self.failing[key].probing_since = None
+        state = self.failing.get(key)
+        if state is not None and state.probing_since is not None:
+            state.probing_since = None
+            self.on_change(key)
+
+    def cooldown(self, key: str, now: float) -> Cooldown:
+        """What this process knows about a target, to tell others."""
+        state = self.failing.get(key)
+        if state is None or not state.cooldowns:
+            return Cooldown()
+        return Cooldown(max(0.0, state.until - now), state.cooldowns, state.probing_since is not None)
+
+    def adopt(self, key: str, cooldown: Cooldown, now: float) -> None:
+        """Take over what another process knows about a target."""
+        if not cooldown.cooldowns:
+            self.failing.pop(key, None)
+            return
+        state = self.failing.setdefault(key, _FailureState())
+        if len(self.failing) > _MAX_TARGETS:
+            self.failing.pop(next(iter(self.failing)))
+        longest = max(self._policy.longest, self._policy.longest_asked)
+        state.until = max(state.until, now + min(cooldown.seconds, longest))
+        state.cooldowns = max(state.cooldowns, cooldown.cooldowns)
+        state.probing_since = now if cooldown.probing else None
 
     def until(self, key: str) -> float:
         """When the cooldown ends; 0 if there is none."""
@@ -133,5 +199,6 @@ def backoff(tries: int, random: float, *, first: float = 0.5, longest: float = 8
 
     Exponential backoff with jitter: requests that failed together do not retry together.
     """
+    # Half of the delay is fixed, half is random: a delay near zero would hit a limit again at once.
     whole = min(longest, first * 2.0 ** min(max(tries, 1) - 1, 30))
     return whole * (0.5 + random / 2)

@@ -1,7 +1,8 @@
-"""What the refusals of targets told about their models, for as long as the process lives.
+"""Facts about models that Dragoman learns from error messages of upstreams. They last until the process ends.
 
-A name does not always tell what a model takes: it may be a deployment's, or too new. An upstream that refuses
-a field says so. Then the field is left out, at once and from then on.
+A model's name does not always show what the model supports: it may be the name of an Azure deployment, or too
+new. If an upstream refuses a field, its error message says so. Then Dragoman retries without the field, and
+leaves it out from then on.
 """
 
 from __future__ import annotations
@@ -12,42 +13,42 @@ import msgspec
 
 from ..model.events import Failed, FailureKind
 from ..protocols.base import Target
-from ..protocols.model_facts import told_by
+from ..protocols.model_facts import facts_in_refusal
 from .router import Choice
 
-# A client may name models at will.
+# Clients may invent model names. This bounds the memory that they can use.
 _MOST_TARGETS = 1024
 
 
 class LearnedFacts:
-    """By the key of the target."""
+    """The learned facts of each target."""
 
     def __init__(self) -> None:
         self._learned: dict[str, dict[str, Any]] = {}
 
     def applied(self, choice: Choice) -> Choice:
-        """`choice` with what its target was found not to take."""
+        """`choice` with the learned facts of its target."""
         learned = self._learned.get(choice.key) if self._learned else None
         return corrected(choice, learned) if learned else choice
 
-    def remember(self, choice: Choice, told: dict[str, Any]) -> None:
-        """Keep what a refusal of this target told."""
+    def remember(self, choice: Choice, facts: dict[str, Any]) -> None:
+        """Store new facts about this target."""
         if len(self._learned) >= _MOST_TARGETS:
             self._learned.clear()
-        self._learned[choice.key] = {**self._learned.get(choice.key, {}), **told}
+        self._learned[choice.key] = {**self._learned.get(choice.key, {}), **facts}
 
 
-def told_anew(failure: Failed, target: Target) -> dict[str, Any]:
-    """What `failure` tells about the model of `target` that was not known."""
+def new_facts(failure: Failed, target: Target) -> dict[str, Any]:
+    """The facts in the message of `failure` that Dragoman did not know about the model of `target`."""
     if failure.kind is not FailureKind.INVALID_REQUEST:
         return {}
     takes = target.takes
-    told = told_by(f"{failure.message} {failure.param or ''}")
-    return {name: fact for name, fact in told.items() if getattr(takes, name) != fact}
+    found = facts_in_refusal(f"{failure.message} {failure.param or ''}")
+    return {name: fact for name, fact in found.items() if getattr(takes, name) != fact}
 
 
-def corrected(choice: Choice, told: dict[str, Any]) -> Choice:
-    """`choice` with what refusals told."""
-    known = msgspec.structs.replace(choice.target.takes, **told)
+def corrected(choice: Choice, facts: dict[str, Any]) -> Choice:
+    """`choice` with these facts about its model."""
+    known = msgspec.structs.replace(choice.target.takes, **facts)
     target = msgspec.structs.replace(choice.target, facts=known)
     return msgspec.structs.replace(choice, target=target)

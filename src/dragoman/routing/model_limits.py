@@ -1,26 +1,22 @@
 """Context windows and output limits of models, and clamping of `max_tokens` to them.
 
-Limits come from the config first, then from `providers.toml` (maximum output) and from `genai-prices`
-(context window) if that extra is installed. The import of genai-prices takes half a second and 75 MB. So a
-background thread imports it when a context window is first needed. Without known limits, requests stay as
-they are.
+Limits come from the config first, then from `providers.toml` (maximum output) and from the table of `prices/`
+(context window). Without known limits, requests stay as they are.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import functools
-import gc
-import importlib.util
 import re
-import threading
 from collections.abc import Callable
 
 import msgspec
 
-from ..config.providers import longest_answers, providers
+from ..config.providers import longest_answers
 from ..config.types import UpstreamConfig
 from ..model.messages import Notice, Request
+from ..prices import context_window
 from ..protocols.common.fields import is_object
 from ..protocols.registry import protocol
 from .token_estimate import prompt_length, prompt_tokens
@@ -38,7 +34,7 @@ Lookup = Callable[[str, str | None], int | None]
 
 
 class ModelLimits(msgspec.Struct, frozen=True):
-    """In tokens; None: not known."""
+    """The limits of one model, in tokens. None: unknown."""
 
     context: int | None = None
     max_output: int | None = None
@@ -47,30 +43,20 @@ class ModelLimits(msgspec.Struct, frozen=True):
 class LimitsCache:
     """Finds the limits of models. `lookup` finds a context window by model and provider; tests replace it."""
 
-    def __init__(self, lookup: Lookup | None = None) -> None:
-        self._lookup: Lookup | None = lookup
-        self._lookup_started = lookup is not None
-        """Has the import of genai-prices started, or was it found to be missing?"""
+    def __init__(self, lookup: Lookup = context_window) -> None:
+        self._lookup = lookup
         self._cache: dict[tuple[str, str], tuple[UpstreamConfig, ModelLimits]] = {}
         """Limits by upstream and model. An entry is valid for one version of the upstream's config."""
-
-    def load(self) -> None:
-        """Import genai-prices. Takes about half a second: do not call this on the event loop."""
-        _window("gpt-5-mini", None)  # the first lookup loads its data
-        gc.freeze()  # keep the garbage collector away from forty thousand objects that stay
-        self._lookup = _window
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         """The limits of `model` at `upstream`."""
         known = self._cache.get((upstream.name, model))
         if known is not None and known[0] is upstream:
             return known[1]
-        final = self._lookup is not None  # else genai-prices may know more soon: do not cache yet
         found = self._find(upstream, model)
-        if final:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            self._cache[upstream.name, model] = (upstream, found)
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
+        self._cache[upstream.name, model] = (upstream, found)
         return found
 
     def _find(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
@@ -79,20 +65,8 @@ class LimitsCache:
         if configured is not None:
             max_output, context = configured.max_output or max_output, configured.context
         if context is None:
-            context = self._look_up(model, upstream.provider)
+            context = self._lookup(model, upstream.provider)
         return ModelLimits(context, max_output)
-
-    def _look_up(self, model: str, provider: str | None) -> int | None:
-        """The context window in genai-prices. The first requests get None while it is imported."""
-        if self._lookup is not None:
-            return self._lookup(model, provider)
-        if not self._lookup_started:
-            self._lookup_started = True
-            if importlib.util.find_spec("genai_prices"):
-                threading.Thread(target=self.load, daemon=True).start()
-            else:
-                self._lookup = _no_window
-        return None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -108,30 +82,6 @@ def longest_answer(model: str) -> int | None:
 def _well_known() -> re.Pattern[str]:
     """The globs of `longest_answers` as one expression with a group per glob: one match instead of many."""
     return re.compile("|".join(f"({fnmatch.translate(glob.lower())})" for glob, _ in longest_answers()))
-
-
-def prices_name(provider: str | None) -> str | None:
-    """The name of `provider` in genai-prices."""
-    known = providers().get(provider) if provider else None
-    return known.prices_name or provider if known else provider or None
-
-
-def _no_window(model: str, provider: str | None) -> int | None:
-    """Used if genai-prices is not installed."""
-    return None
-
-
-@functools.lru_cache(maxsize=1024)
-def _window(model: str, provider: str | None) -> int | None:
-    from genai_prices.data_snapshot import get_snapshot  # imported late: takes half a second
-
-    snapshot = get_snapshot()
-    for name, at in ((model, prices_name(provider)), (model.rpartition("/")[2], None)):
-        try:
-            return snapshot.find_provider_model(name, None, at, None)[1].context_window
-        except LookupError:
-            continue
-    return None
 
 
 def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice, ...]]:

@@ -29,6 +29,8 @@ def retry_delay(headers: Mapping[str, str], now: float) -> float | None:
     retry_after = parse_retry_after(headers.get("retry-after"), now)
     if retry_after is not None:
         return retry_after
+    # Providers send the reset times of all limits with every answer. Only an exhausted limit is a reason to
+    # wait.
     reached = [reset for reset, left in _LIMITS if _number(headers.get(left, "")) == 0]
     waits = [_until(headers.get(reset, ""), now) for reset in reached]
     return max((wait for wait in waits if wait is not None), default=None)

@@ -8,6 +8,8 @@ The first match wins, in this order:
 4. the tiers;
 5. the remaining routes;
 6. an upstream that lists the model.
+
+A route with conditions (`when`) matches only if the request meets them, too.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -24,7 +26,9 @@ from ..config.types import Config, RouteConfig, TargetConfig, TiersConfig, Upstr
 from ..config.values import glob_matches, has_wildcard
 from ..model.errors import DragomanError, Fault
 from ..protocols.base import Target
+from .conditions import RequestTraits, Traits, why_met
 from .health import Health
+from .reliability import Rating, by_reliability
 
 # The size of a model, by its name. "gemini" and "minimax" contain "mini" but are not small.
 _SIZES = {
@@ -68,6 +72,8 @@ class _Match(msgspec.Struct, frozen=True):
 
     targets: tuple[TargetConfig, ...]
     why: str
+    reliable: bool = False
+    """The more reliable targets come first."""
 
 
 class Router:
@@ -75,30 +81,54 @@ class Router:
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._ratings: Mapping[str, Rating] = {}
+        self.wants_ratings = any(route.prefer == "reliable" for route in config.routes)
         self.cached: dict[str, tuple[Choice, ...]] = {}
-        """Cached choices by model name. Routes with weights are not cached: each request draws again."""
+        """Cached choices by model name. Routes with weights or conditions are not cached: each request draws
+        again, and may meet other conditions."""
 
-    def route(self, model: str, health: Health, now: float, draw: Draw) -> tuple[Choice, ...]:
-        """The targets in the order to try them, at least one. `draw` decides between weights."""
+    def route(
+        self, model: str, health: Health, now: float, draw: Draw, traits: Traits | None = None
+    ) -> tuple[Choice, ...]:
+        """The targets in the order to try them, at least one. `draw` decides between weights.
+
+        Without `traits`, no route with conditions matches.
+        """
         choices = self.cached.get(model)
         if choices is None:
-            choices = self._choose(model, draw)
+            choices = self._choose(model, draw, traits)
         return tuple(health.order(choices, _key, now)) if health.failing else choices
 
-    def _choose(self, model: str, draw: Draw) -> tuple[Choice, ...]:
+    def rate(self, ratings: Mapping[str, Rating]) -> None:
+        """Use these ratings of targets, by `upstream/model`, from now on."""
+        self._ratings = ratings
+        self.cached.clear()
+
+    def _choose(self, model: str, draw: Draw, traits: Traits | None) -> tuple[Choice, ...]:
         config = self._config
         name = model.removeprefix("models/")  # Gemini clients may send this prefix
-        found = next(_matches(config, name), None)
+        conditional = any(r.when is not None and glob_matches(r.match, name) for r in config.routes)
+        known = traits() if conditional and traits is not None else None
+        found = next(_matches(config, name, known), None)
         if found is None:
             raise NoRoute(_no_route(config, model))
         fixed = all(target.weight is None for target in found.targets)
         listed = found.targets if fixed else weighted_order(found.targets, draw())
         choices = _unique([_choice(config, target, name, found.why) for target in listed])
-        if fixed:
+        if found.reliable and len(choices) > 1:
+            choices = self._reliable_first(choices)
+        if fixed and not conditional:
             if len(self.cached) >= _MAX_CACHED:
                 self.cached.clear()
             self.cached[model] = choices
         return choices
+
+    def _reliable_first(self, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+        ordered = by_reliability(choices, [choice.key for choice in choices], self._ratings)
+        return tuple(
+            msgspec.structs.replace(choice, why=f"{choice.why}, by reliability: {reason}")
+            for choice, reason in ordered
+        )
 
 
 def route(config: Config, model: str) -> tuple[Choice, ...]:
@@ -125,6 +155,11 @@ def named_models(config: Config, upstream: str) -> tuple[str, ...]:
     """The models of `upstream` that routes, aliases and tiers name without `*`."""
     named = [t.model for t in _all_targets(config) if t.upstream == upstream and "*" not in t.model]
     return tuple(dict.fromkeys(named))
+
+
+def named_targets(config: Config) -> tuple[tuple[str, str], ...]:
+    """Upstream and model of all targets that routes, aliases and tiers name without `*`."""
+    return tuple(dict.fromkeys((t.upstream, t.model) for t in _all_targets(config) if "*" not in t.model))
 
 
 def targets(config: Config) -> frozenset[str]:
@@ -184,33 +219,36 @@ def _draw(weights: list[float], random: float) -> tuple[int, float]:
     return last, 0.0  # all weights are 0, or rounding
 
 
-def _matches(config: Config, name: str) -> Iterator[_Match]:
+def _matches(config: Config, name: str, traits: RequestTraits | None) -> Iterator[_Match]:
     """All matches, best first."""
     for alias, listed in config.aliases.items():
         if alias.lower() == name.lower():
             yield _Match(listed, f'alias "{alias}"')
     direct = _direct(config, name)
     if direct is not None:
-        yield from _routes(config, name, lambda match: "/" in match)
+        # A route for `openrouter/*` is more specific than the direct form, so the user means it.
+        yield from _routes([route for route in config.routes if "/" in route.match], name, traits)
         yield direct
-    catch_all = next((i for i, r in enumerate(config.routes) if r.match == "*"), len(config.routes))
-    yield from _routes(config, name, lambda match: True, config.routes[:catch_all])
+    catch_all = next(
+        (i for i, r in enumerate(config.routes) if r.match == "*" and r.when is None), len(config.routes)
+    )
+    yield from _routes(config.routes[:catch_all], name, traits)
     yield from _tier(config.tiers, name)
-    yield from _routes(config, name, lambda match: True, config.routes[catch_all:])
+    yield from _routes(config.routes[catch_all:], name, traits)
     listing = [u.name for u in config.upstreams.values() if any(m.name == name for m in u.models)]
     if listing:
         yield _Match(tuple(TargetConfig(upstream=u, model=name) for u in listing), "listed by an upstream")
 
 
-def _routes(
-    config: Config,
-    name: str,
-    accept: Callable[[str], bool],
-    routes: tuple[RouteConfig, ...] | None = None,
-) -> Iterator[_Match]:
-    for route in config.routes if routes is None else routes:
-        if accept(route.match) and glob_matches(route.match, name):
-            yield _Match(route.to, f'route "{route.match}"')
+def _routes(routes: Sequence[RouteConfig], name: str, traits: RequestTraits | None) -> Iterator[_Match]:
+    for route in routes:
+        if not glob_matches(route.match, name):
+            continue
+        reliable = route.prefer == "reliable"
+        if route.when is None:
+            yield _Match(route.to, f'route "{route.match}"', reliable)
+        elif traits is not None and (why := why_met(route.when, traits)) is not None:
+            yield _Match(route.to, f'route "{route.match}" when {why}', reliable)
 
 
 def _direct(config: Config, name: str) -> _Match | None:

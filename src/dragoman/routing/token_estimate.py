@@ -6,7 +6,7 @@ tokenizers (o200k, cl100k, Mistral's tekken, Qwen's); docs/explanation/token-est
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -31,6 +31,13 @@ def prompt_tokens(request: Request) -> int:
     texts = _all_texts(request)
     media = sum(_media_count(part) for message in request.messages for part in message.parts)
     return round(text_tokens("".join(texts))) + media * _MEDIA + _MESSAGE * len(request.messages)
+
+
+def parts_tokens(parts: Sequence[Part]) -> float:
+    """The estimate for the parts of a message or an answer."""
+    texts: list[str] = []
+    _add_texts(parts, texts)
+    return text_tokens("".join(texts)) + _MEDIA * sum(map(_media_count, parts))
 
 
 def prompt_length(request: Request) -> int:

@@ -1,4 +1,7 @@
-"""Write a stream as one JSON array: Google streams like that without `alt=sse` (protocols.md 4.1, 12)."""
+"""Write a stream as one JSON array: Google streams like that without `alt=sse`.
+
+The bytes between the elements are Google's, so that a client that splits the text by them works, too.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ class ArrayWriter:
     >>> array.feed(b'data: {"a":1}\r\n\r\n') + array.feed(b'data: {"b":2}\r\n\r\n') + array.close()
     b'[{"a":1}\n,\r\n{"b":2}\n]\n'
     """
+
+    content_type = "application/json"
 
     def __init__(self) -> None:
         self._reader = SSEReader()

@@ -42,7 +42,7 @@ def one_line(data: bytes) -> bytes:
 
 
 def escape_separators(data: bytes) -> bytes:
-    r"""Escape U+2028, U+2029 and U+0085 in JSON: google-genai splits lines there (protocols.md 1D.7, law 30).
+    r"""Escape U+2028, U+2029 and U+0085 in JSON: google-genai splits lines there.
 
     These characters occur only inside JSON strings, so the value stays the same.
 

@@ -64,7 +64,7 @@ class DocumentReader(_Bounded):
             self._hold(rest)
 
     def _document(self) -> tuple[Frame, ...]:
-        # Some servers append the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
+        # Some servers append the end of an event stream to a plain body: `{…}\ndata: [DONE]` (9router#3492).
         document = self._take().strip().removeprefix(b"data:").strip()
         return (Frame(document),) if document else ()
 

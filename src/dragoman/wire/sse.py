@@ -1,9 +1,10 @@
 """Read server-sent events from bytes that may be cut anywhere.
 
-Real streams contain, and this reader accepts (protocols.md 4.1): LF, CR and CRLF line ends, also cut between
-CR and LF; a byte-order mark; comments; `data:` without its space; data over several lines; a last event
+The specification is https://html.spec.whatwg.org/multipage/server-sent-events.html. Real streams contain, and
+this reader accepts: LF, CR and CRLF line ends (Gemini sends CRLF), also cut between CR and LF; a byte-order
+mark; comments (`: OPENROUTER PROCESSING`); `data:` without its space; data over several lines; a last event
 without its blank line; events without a blank line between them. Only LF and CR end a line: U+2028 inside
-data does not.
+data does not. `str.splitlines` would cut there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _BOM = b"\xef\xbb\xbf"
 _JSON = frozenset({b"data: {", b"data: ["})
 _NAME = b"event: "
 COMMENT = b": keepalive\n\n"
-"""A comment: SSE readers ignore it. OpenAI's SDK fails on other keepalive frames (protocols.md 1B.7)."""
+"""A comment: SSE readers ignore it. OpenAI's SDK fails on other keepalive frames: it parses the missing data
+of `event: ping` as JSON. Google's SDK fails even on a comment, so Gemini clients get none."""
 
 
 class SSEReader:
@@ -105,6 +107,8 @@ class SSEReader:
             frame = self._field(self._strip_bom(line) if self._at_start else line)
             if frame is not None:
                 yield frame
+        # The specification drops an event without its blank line, and so do the SDKs. But some servers end
+        # their last event like that, and it holds the finish reason.
         if self._data and is_whole(b"\n".join(self._data)):
             frame = self._dispatch()
             if frame is not None:
@@ -174,7 +178,7 @@ class SSEReader:
 
     def _framed(self, data: bytes) -> Frame | None:
         event, self._event = self._event, ""
-        # All protocols send JSON or `[DONE]`. Anything else is noise, such as `data: : keepalive`.
+        # All protocols send JSON or `[DONE]`. Anything else is noise: `data: : keepalive` (opencode#50871).
         data = data.lstrip(b" \t")
         return Frame(data, event) if data[:1] in (b"{", b"[") else None
 

@@ -1,4 +1,4 @@
-r"""Join surrogate pairs that were split: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next (law 47).
+r"""Join surrogate pairs that were split: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next.
 
 Servers that cut text by UTF-16 units split emoji like this. msgspec rejects such frames; `loads` reads them.
 `PairJoiner` holds the first half of a pair back until the second arrives, so all output can be encoded.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ...wire.sse import COMMENT
-from ..base import WireProtocol
+from ..base import ClientProtocol, WireProtocol
 from ..common.call_ids import WORDS
-from . import facts
+from . import clouds, facts
 from .answer import encoder
 from .answer.decoder import Decoder
+from .request.fields import FIELDS
 from .request.read import read_request
 from .request.write import NAMES, write_request
 
@@ -18,6 +21,7 @@ PROTOCOL = WireProtocol(
     carries_searches=True,
     serial=True,
     read_request=read_request,
+    fields=FIELDS,
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
@@ -39,3 +43,18 @@ PROTOCOL = WireProtocol(
     sdk=facts.SDK,
     server=facts.SERVER,
 )
+
+BEDROCK: ClientProtocol = msgspec.structs.replace(
+    PROTOCOL,
+    read_request=clouds.read_bedrock,
+    endpoints=clouds.BEDROCK_ENDPOINTS,
+    counting=None,
+    # A comment is not possible in AWS's framing, and a message before the first event would open the stream.
+    keepalive=b"",
+    early_keepalive=b"",
+)
+"""The dialect of clients that use Bedrock, as `AnthropicBedrock` does."""
+VERTEX: ClientProtocol = msgspec.structs.replace(
+    PROTOCOL, read_request=clouds.read_vertex, endpoints=clouds.VERTEX_ENDPOINTS
+)
+"""The dialect of clients that use Vertex AI, as `AnthropicVertex` does."""

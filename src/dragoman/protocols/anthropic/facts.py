@@ -15,6 +15,7 @@ from ..facts import (
     Headers,
     ModelListFormat,
     Obj,
+    OtherEndpoint,
     ReasoningReplay,
     Sdk,
     Server,
@@ -39,6 +40,8 @@ _ABOUT_THE_ANSWER = (
 )  # fmt: skip
 
 
+# A path or header that only this protocol has. It is used for requests that match no endpoint, such as a
+# mistyped path: the error then has the form that the client's SDK can show.
 def _claims(path: str, headers: Headers) -> bool:
     return "/messages" in path or VERSION in headers
 
@@ -62,6 +65,7 @@ def _is_tool(tool: Obj) -> bool:
     return "input_schema" in tool or (isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None)
 
 
+# `event` is the SSE name: some servers leave `type` out of the JSON.
 def _is_whole(frame: Obj, event: str) -> bool | None:
     kind = frame.get("type")
     kind = kind if isinstance(kind, str) else event
@@ -69,6 +73,7 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
 
 
 def _entry(name: str, title: str) -> Obj:
+    # The SDK requires a date. The gateway does not know when a model was made.
     return {"type": "model", "id": name, "display_name": title, "created_at": "1970-01-01T00:00:00Z"}
 
 
@@ -83,7 +88,22 @@ def headers(target: Target) -> dict[str, str]:
 
 
 OPEN_HEADERS = (VERSION, BETA, "anthropic-dangerous-direct-browser-access")
-ENDPOINTS = Endpoints(answers=("/messages",), counts=("/messages/count_tokens",), claims=_claims)
+# The results of a batch are at a URL of Anthropic's, which the SDK asks with the client's own key.
+_BATCH, _LINKS = "/messages/batches/{id}", ("results_url",)
+_OTHERS = (
+    OtherEndpoint(name="files", path="/files", methods=("GET", "POST")),
+    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE")),
+    OtherEndpoint(name="files", path="/files/{id}/content", methods=("GET",)),
+    OtherEndpoint(name="batches", path="/messages/batches", methods=("GET", "POST"), links=_LINKS),
+    OtherEndpoint(name="batches", path=_BATCH, methods=("GET", "DELETE"), links=_LINKS),
+    OtherEndpoint(name="batches", path=f"{_BATCH}/cancel", links=_LINKS),
+    OtherEndpoint(name="batches", path=f"{_BATCH}/results", methods=("GET",)),
+)
+ENDPOINTS = Endpoints(
+    answers=("/messages",), counts=("/messages/count_tokens",), others=_OTHERS, claims=_claims
+)
+# Claude Code's OAuth tokens (`sk-ant-oat…`) only work as a bearer token. Other servers of this protocol often
+# take any key as a bearer token only. Anthropic's SDK sends its key that way since 2.0.
 AUTH = Auth("x-api-key", ("sk-ant-oat",), bearer_elsewhere=True)
 COUNTING = Counting(
     suffix="/count_tokens",

@@ -1,7 +1,8 @@
-"""Web searches that Dragoman ran, as Anthropic's blocks: `server_tool_use` and `web_search_tool_result`.
+"""Write web searches of Dragoman as Anthropic's blocks: `server_tool_use` and `web_search_tool_result`.
 
-Anthropic seals what a page says into `encrypted_content`. Dragoman puts the text there, so that the client
-brings it back and no memory is needed. The ids tell Dragoman's blocks from Anthropic's own.
+Anthropic puts the encrypted text of a page into `encrypted_content`, and the client sends it back in the next
+turn. Dragoman puts the plain text there in base64, so it needs no store. The prefix of the ids distinguishes
+Dragoman's blocks from Anthropic's.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def query_of(call: Obj) -> str:
 
 
 def search_of(result: Obj, query: str) -> Search:
-    """The search whose result came back, and whose call asked for `query`."""
+    """Read the result of a search for `query`, which a client sent back."""
     content, error = result.get("content"), None
     if is_object(content):
         error = str(content.get("error_code") or "unavailable")

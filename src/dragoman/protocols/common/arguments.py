@@ -11,7 +11,7 @@ _decode = msgspec.json.Decoder().decode
 def spelled(arguments: msgspec.Raw) -> str:
     r"""The text of the arguments as the client wrote it, except for unnecessary escapes.
 
-    Decoding and encoding could change numbers (law 14), and a new spelling in a later turn would invalidate
+    Decoding and encoding could change numbers, and a new spelling in a later turn would invalidate
     the upstream's prompt cache. Unnecessary escapes are removed: Go writes `\u003c` for `<`, Python `\u00fc`
     for `ü`. The model treats this text as its own output and would start to write such escapes itself.
     """

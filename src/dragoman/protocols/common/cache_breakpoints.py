@@ -9,7 +9,7 @@ from .fields import Obj
 from .notices import Notices
 
 MOST = 4
-"""OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes (law 41)."""
+"""OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes."""
 _MARK = "prompt_cache_breakpoint"
 # Anthropic's `1h` becomes OpenAI's `12h`. OpenAI's default is 30 minutes, which covers Anthropic's `5m`.
 _LIFETIMES = {"1h": "12h", "12h": "12h"}
@@ -66,5 +66,5 @@ def surplus(marks: int, notices: Notices) -> int:
     if marks <= MOST:
         return 0
     message = f"only the last {MOST} cache breakpoints of {marks} are kept"
-    notices.say("cache-marks-truncated", "messages", message)
+    notices.warn("cache-marks-truncated", "messages", message)
     return marks - MOST

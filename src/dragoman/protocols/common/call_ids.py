@@ -1,4 +1,4 @@
-"""Make tool-call ids legal for the client and the upstream, and restore the upstream's ids (laws 9 and 10).
+"""Make tool-call ids legal for the client and the upstream, and restore the upstream's ids.
 
 An id that is illegal for the client (Kimi's `functions.Bash:0`) is escaped. The escaping is reversible, so
 the next turn's request gets the upstream's own id back without stored state. Only an id that is too long for
@@ -46,7 +46,9 @@ class IdRule(msgspec.Struct, frozen=True):
 
 
 ANY = IdRule(_ANYTHING, 1 << 16)
+# The characters that Anthropic allows, and the length that OpenAI's Responses API allows.
 WORDS = IdRule(r"[A-Za-z0-9_-]+", 64)
+# Mistral refuses every other form.
 MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 
 

@@ -1,4 +1,4 @@
-"""Collect a whole answer from its events. `collect` of a stream equals the body without streaming (law 3)."""
+"""Collect a whole answer from its events. `collect` of a stream equals the body without streaming."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...model.events import (
     TextDelta,
     UsageSeen,
 )
-from ...model.messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ...model.messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall, thinking_text
 
 _NO_START = Start()
 
@@ -28,11 +28,13 @@ _NO_START = Start()
 class BlockBuilder:
     """Collects the deltas of one block."""
 
-    __slots__ = ("citations", "complete", "part", "pieces", "seal")
+    __slots__ = ("citations", "complete", "ends", "part", "pieces", "seal")
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self.pieces: list[str] = []
+        self.ends: list[int] = []
+        """The places of the separators in `pieces`: each ends one part of a summary."""
         self.citations: list[Citation] = []
         self.seal: Seal | None = None
         self.complete = True
@@ -40,6 +42,22 @@ class BlockBuilder:
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def separate(self, text: str) -> None:
+        """Add the text between two parts of a summary."""
+        self.ends.append(len(self.pieces))
+        self.pieces.append(text)
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        """The parts of the summary; empty if it has only one."""
+        if not self.ends:
+            return ()
+        begins = (0, *(end + 1 for end in self.ends))
+        return tuple(
+            "".join(self.pieces[begin:end])
+            for begin, end in zip(begins, (*self.ends, len(self.pieces)), strict=True)
+        )
 
     def finished(self) -> Part:
         """The part with all its deltas."""
@@ -49,7 +67,7 @@ class BlockBuilder:
         if type(part) is Refusal:
             return Refusal(part.text + self.text)
         if type(part) is Thinking:
-            return Thinking(part.text + self.text, self.seal or part.seal, part.extras)
+            return Thinking(part.text + self.text, self.seal or part.seal, part.extras, self.summaries)
         if type(part) is ToolCall:
             seal = self.seal or part.seal
             return msgspec.structs.replace(part, arguments=part.arguments + self.text, seal=seal)
@@ -77,7 +95,13 @@ class Answer:
         self._parts = None
         for event in events:
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
-            if type(event) is TextDelta or type(event) is ArgumentsDelta:
+            if type(event) is TextDelta:
+                block = self._blocks[event.block]
+                if event.separates:
+                    block.separate(event.text)
+                else:
+                    block.pieces.append(event.text)
+            elif type(event) is ArgumentsDelta:
                 self._blocks[event.block].pieces.append(event.text)
             else:
                 self._other_event(event)
@@ -113,7 +137,7 @@ class Answer:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     def thinking(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+        return thinking_text(part for part in self.parts if isinstance(part, Thinking))
 
     def refusal(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, Refusal))

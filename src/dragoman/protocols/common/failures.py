@@ -1,4 +1,4 @@
-"""Neutral failures, and the only table that maps HTTP statuses to them (protocols.md 1A.6, law 28)."""
+"""Neutral failures, and the only table that maps HTTP statuses to them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...model.errors import BadRequest, DragomanError
 from ...model.events import Failed, FailureKind
 from ...wire import surrogates
 from .fields import is_array, is_object
+from .quotas import is_unpaid, is_used_up
 
 
 class UpstreamFailed(Exception):
@@ -56,12 +57,14 @@ OPENAI_TYPES: dict[FailureKind, str] = {
 
 _BY_STATUS: dict[int, FailureKind] = {status: kind for kind, status in STATUS.items()} | {
     408: FailureKind.TIMEOUT,
+    424: FailureKind.UPSTREAM,  # Bedrock: the model failed
     422: FailureKind.INVALID_REQUEST,
+    # Google answers 503 where Anthropic answers 529.
     503: FailureKind.OVERLOADED,
 }
 
 # Error types and codes of the providers. They decide when the HTTP status cannot: an error inside a stream
-# that began with status 200 (OpenRouter, Groq; protocols.md 4.2).
+# that began with status 200 (OpenRouter, Groq).
 _BY_WORD: dict[str, FailureKind] = {
     "invalid_request_error": FailureKind.INVALID_REQUEST,
     "invalid_argument": FailureKind.INVALID_REQUEST,
@@ -71,8 +74,11 @@ _BY_WORD: dict[str, FailureKind] = {
     "authentication_error": FailureKind.AUTHENTICATION,
     "invalid_api_key": FailureKind.AUTHENTICATION,
     "unauthenticated": FailureKind.AUTHENTICATION,
+    # CLIProxyAPI, while it has no usable login.
     "auth_unavailable": FailureKind.AUTHENTICATION,
     "billing_error": FailureKind.BILLING,
+    "billing_hard_limit_reached": FailureKind.BILLING,
+    # OpenAI sends it with status 429. Another target may still have quota.
     "insufficient_quota": FailureKind.RATE_LIMIT,
     "permission_error": FailureKind.PERMISSION,
     "permission_denied": FailureKind.PERMISSION,
@@ -92,6 +98,18 @@ _BY_WORD: dict[str, FailureKind] = {
     "deadline_exceeded": FailureKind.TIMEOUT,
     "overloaded_error": FailureKind.OVERLOADED,
     "unavailable": FailureKind.OVERLOADED,
+    # AWS's exceptions, inside an event stream.
+    "validationexception": FailureKind.INVALID_REQUEST,
+    "accessdeniedexception": FailureKind.PERMISSION,
+    "expiredtokenexception": FailureKind.AUTHENTICATION,
+    "unrecognizedclientexception": FailureKind.AUTHENTICATION,
+    "resourcenotfoundexception": FailureKind.NOT_FOUND,
+    "throttlingexception": FailureKind.RATE_LIMIT,
+    "servicequotaexceededexception": FailureKind.RATE_LIMIT,
+    "internalserverexception": FailureKind.SERVER,
+    "modeltimeoutexception": FailureKind.TIMEOUT,
+    "modelnotreadyexception": FailureKind.OVERLOADED,
+    "serviceunavailableexception": FailureKind.OVERLOADED,
 }
 
 
@@ -148,20 +166,25 @@ def _from_error(error: Any, status: int | None) -> Failed:
         numbers = (error.get("status_code"), *words)
         status = next((n for n in map(_as_status, numbers) if n), None)
     names = tuple(str(w) for w in words if w is not None and not _as_status(w))
-    failed = _failed(_message(error), status, names)
+    details = error.get("details")
+    failed = _failed(_message(error), status, names, details)
     param = error.get("param")
     return msgspec.structs.replace(
         failed,
-        retry_after=_retry_delay(error.get("details")),
+        retry_after=_retry_delay(details),
         param=param if isinstance(param, str) else None,
     )
 
 
-def _failed(message: str, status: int | None, names: tuple[str, ...]) -> Failed:
+def _failed(message: str, status: int | None, names: tuple[str, ...], details: Any = None) -> Failed:
     kind = next((_BY_WORD[n.lower()] for n in names if n.lower() in _BY_WORD), None)
     if kind is None:
         kind = by_status(status) if status else FailureKind.UPSTREAM
-    return Failed(kind, message, status or STATUS[kind], names[0] if names else None)
+    if kind is FailureKind.INVALID_REQUEST and is_unpaid(message):
+        kind = FailureKind.BILLING
+    code = names[0] if names else None
+    used_up = kind is FailureKind.RATE_LIMIT and is_used_up(names, message, details)
+    return Failed(kind, message, status or STATUS[kind], code, used_up=used_up)
 
 
 def _innermost(error: Any) -> Any:
@@ -177,7 +200,7 @@ def _innermost(error: Any) -> Any:
 
 
 def _message(fields: dict[str, Any]) -> str:
-    for key in ("message", "error", "detail", "msg", "status_msg", "error_message"):
+    for key in ("message", "Message", "error", "detail", "msg", "status_msg", "error_message"):
         value = fields.get(key)
         if isinstance(value, str) and value:
             return value

@@ -1,7 +1,7 @@
 """Freeform tools for upstreams that support only functions, and arguments for protocols that need an object.
 
 A freeform (`custom`) tool takes text, perhaps with a grammar (OpenAI only). For other upstreams it becomes a
-function with one string parameter, `input`. The translation of the answer extracts the text again (law 50).
+function with one string parameter, `input`. The translation of the answer extracts the text again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARAMETERS: Obj = {"type": "object", "properties": {"input": {"type": "string"}}
 def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
     """The description and the parameters of the function that replaces a freeform tool."""
     message = f"the upstream has no freeform tools: {tool.name!r} is sent as a function with one string"
-    notices.say("custom-tool-emulated", path, message)
+    notices.warn("custom-tool-emulated", path, message)
     words = [tool.description] if tool.description else []
     if tool.grammar:
         syntax = f" ({tool.grammar_syntax})" if tool.grammar_syntax else ""
@@ -34,7 +34,7 @@ def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
 def arguments_object(call: ToolCall, notices: Notices) -> Obj | msgspec.Raw:
     """A call's arguments as a JSON object. Anything else is wrapped in an object, so that nothing is lost.
 
-    A valid object is only checked and keeps the model's spelling (law 14).
+    A valid object is only checked and keeps the model's spelling.
     """
     if call.kind == "custom":
         return {"input": call.arguments}
@@ -53,7 +53,7 @@ def _wrapped(call: ToolCall, notices: Notices) -> Obj:
     if value is None:
         return {}
     message = f"the arguments of {call.name!r} are not a JSON object"
-    notices.say("arguments-wrapped", call.id, message)
+    notices.warn("arguments-wrapped", call.id, message)
     return {"arguments": call.arguments}
 
 

@@ -12,7 +12,7 @@ OPENAI = "openai"
 """The provider that stores the files with the `file_id`s of Chat and Responses requests."""
 
 _YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
-# Not Python's own table: that one depends on the machine.
+# Not Python's `mimetypes`: its table depends on files of the machine (`/etc/mime.types`).
 _BY_ENDING = {
     "png": "image/png",
     "jpg": "image/jpeg",
@@ -128,6 +128,7 @@ def lone_file(media: Media, path: str) -> BadRequest:
 def guessed_type(url: str) -> str:
     """Guess the media type from a URL or a file name; empty if it is unknown."""
     if url.startswith(_YOUTUBE):
+        # Gemini takes the address of a YouTube video as file data, and requires a media type.
         return "video/mp4"
     path = url.partition("?")[0].partition("#")[0]
     return _BY_ENDING.get(path.rpartition(".")[2].lower(), "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...model.messages import Effort, Reasoning
 
+# Anthropic's minimum is 1,024. Gemini 2.5 Flash allows 24,576, and Pro 32,768.
 BUDGETS: dict[Effort, int] = {
     "none": 0,
     "minimal": 1024,

@@ -1,8 +1,9 @@
 """Adapt JSON Schemas to upstreams that support only a part of JSON Schema.
 
-Adapting only weakens a schema: every value that it allowed stays allowed (law 36). A `Dialect` lists the
-keywords that an upstream supports. All others are removed, because Gemini refuses the whole request for an
-unknown keyword (`exclusiveMinimum`, `$schema`, `patternProperties`, …).
+Adapting only weakens a schema: every value that it allowed stays allowed. The answer is checked against the
+client's original schema anyway. A `Dialect` lists the keywords that an upstream supports. All others are
+removed, because Gemini refuses the whole request for an unknown keyword (`exclusiveMinimum`, `$schema`,
+`patternProperties`, …).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .notices import Notices
 Schema = dict[str, Any]
 
 _OBJECT = msgspec.Raw(b'"object"')
-_UNSAID = msgspec.Raw()
+_ABSENT = msgspec.Raw()
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -63,6 +64,7 @@ RESPONSES = Dialect(
     dropped=frozenset({"$schema"}),
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
 )
+# Anthropic answers 400 to these keywords at the top level of `input_schema`.
 ANTHROPIC = Dialect(root_dropped=frozenset({"anyOf", "oneOf", "allOf"}))
 
 
@@ -87,34 +89,34 @@ class _GeminiSchema(
 ):
     """The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`."""
 
-    id: msgspec.Raw = _UNSAID
+    id: msgspec.Raw = _ABSENT
     defs: dict[str, _GeminiSchema] | None = None
     ref: Annotated[str, msgspec.Meta(pattern="^(?!.*#/definitions/)")] | None = None
-    anchor: msgspec.Raw = _UNSAID
-    type: msgspec.Raw = _UNSAID
-    format: msgspec.Raw = _UNSAID
-    title: msgspec.Raw = _UNSAID
-    description: msgspec.Raw = _UNSAID
-    enum: msgspec.Raw = _UNSAID
+    anchor: msgspec.Raw = _ABSENT
+    type: msgspec.Raw = _ABSENT
+    format: msgspec.Raw = _ABSENT
+    title: msgspec.Raw = _ABSENT
+    description: msgspec.Raw = _ABSENT
+    enum: msgspec.Raw = _ABSENT
     items: _GeminiSchema | bool | None = None
     prefix: list[_GeminiSchema] | None = None
-    least: msgspec.Raw = _UNSAID
-    most: msgspec.Raw = _UNSAID
-    minimum: msgspec.Raw = _UNSAID
-    maximum: msgspec.Raw = _UNSAID
+    least: msgspec.Raw = _ABSENT
+    most: msgspec.Raw = _ABSENT
+    minimum: msgspec.Raw = _ABSENT
+    maximum: msgspec.Raw = _ABSENT
     any: list[_GeminiSchema] | None = None
     one: list[_GeminiSchema] | None = None
     properties: dict[str, _GeminiSchema] | None = None
     additional: _GeminiSchema | bool | None = None
-    required: msgspec.Raw = _UNSAID
-    default: msgspec.Raw = _UNSAID
-    ordering: msgspec.Raw = _UNSAID
+    required: msgspec.Raw = _ABSENT
+    default: msgspec.Raw = _ABSENT
+    ordering: msgspec.Raw = _ABSENT
 
 
 class _GeminiRoot(_GeminiSchema, frozen=True, gc=False, rename={"schema": "$schema"}):
     """The top-level schema. Many clients put `$schema` there."""
 
-    schema: msgspec.Raw = _UNSAID
+    schema: msgspec.Raw = _ABSENT
 
 
 GEMINI = Dialect(
@@ -134,8 +136,7 @@ def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Calla
             return _as_object(unchanged)
         schema = _decode(schema)
     result = dict(_walk(schema or {}, dialect, note))
-    # Iterate in the schema's order: the order of a set differs between processes, and notices must not (law
-    # 40).
+    # Iterate in the schema's order: the order of a set differs between processes, and notices must not.
     dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
     if dropped:  # without the branches, `unevaluatedProperties` would forbid what they allowed
         dropped += [keyword for keyword in result if keyword.startswith("unevaluated")]
@@ -195,16 +196,16 @@ def output_schema(schema: Schema | None, dialect: Dialect, note: Callable[[str],
     return _walk(schema or {}, dialect, note)
 
 
-def say_dropped(keywords: Iterable[str], path: str, notices: Notices) -> None:
+def warn_dropped(keywords: Iterable[str], path: str, notices: Notices) -> None:
     """Add one notice for all keywords that the schema at `path` lost."""
     lost = [keyword for keyword in dict.fromkeys(keywords) if keyword not in ANNOTATIONS]
     if lost:
         message = f"the upstream does not support {', '.join(lost)} in this schema"
-        notices.say("schema-keyword-dropped", path, message)
+        notices.warn("schema-keyword-dropped", path, message)
 
 
 def strict_ready(schema: Any) -> bool:
-    """OpenAI's condition for `strict` (protocols.md 4.6, 74): objects are closed, all properties required."""
+    """OpenAI's condition for `strict`: objects are closed, all properties required."""
     if is_array(schema):
         return all(strict_ready(item) for item in schema)
     if not is_object(schema):

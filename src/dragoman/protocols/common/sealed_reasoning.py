@@ -3,8 +3,7 @@
 An Anthropic client stores signatures, a Responses client encrypted content, a Gemini client thought
 signatures. A seal of the client's own protocol goes into this slot unchanged. A foreign seal goes into the
 same slot in an envelope that names its issuer. The next request brings the envelope back, and only the issuer
-gets the seal (law 32). The envelope is plain base64, because Google's SDK rejects other signatures
-(protocols.md 1D.7).
+gets the seal. The envelope is plain base64, because Google's SDK rejects other signatures.
 """
 
 from __future__ import annotations
@@ -65,4 +64,7 @@ def goes_back(seal: Seal | None, protocol: str, issuer: str) -> bool:
     """May the upstream `issuer`, which speaks `protocol`, get this seal? Only if it may be the issuer."""
     if seal is None or seal.protocol != protocol:
         return False
+    # A signature is bound to the provider, and often to the model that made it. Another provider answers 400
+    # to it, and the conversation could not go on. An unknown issuer gets the benefit of the doubt: a client's
+    # own seal has none.
     return not seal.issuer or not issuer or seal.issuer == issuer

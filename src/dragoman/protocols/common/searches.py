@@ -1,4 +1,4 @@
-"""Web searches that Dragoman ran, in the history: an ordinary call and its result for any upstream."""
+"""Write earlier web searches of Dragoman as ordinary calls and results, which every upstream understands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from ...model.messages import Message, Part, Search, Text, ToolCall, ToolResult
 
 SEARCH = "web_search"
-"""The hosted tool, and the function that stands for it."""
+"""The name of the hosted tool, and of the function that replaces it."""
 
 _PROBLEMS = {
     "max_uses_exceeded": "There were too many searches. This one was not run. Answer with what you know.",
@@ -19,7 +19,7 @@ _PROBLEMS = {
 
 
 def result_text(search: Search) -> str:
-    """What the model reads about a search."""
+    """The text of a search result for the model."""
     if search.error is not None:
         return _PROBLEMS.get(search.error, _PROBLEMS["unavailable"])
     if not search.sources:
@@ -47,10 +47,11 @@ def result_of(search: Search) -> ToolResult:
 
 
 def with_calls(messages: Sequence[Message]) -> list[Message]:
-    """`messages`, in which no search is left: each is a call of the model and a result of the user.
+    """Replace each search in `messages` by a call of the model and a result of the user.
 
-    The model searched, read what was found and went on, so its message becomes several. Where it also called
-    tools of the client in that turn, the results belong into the client's next message.
+    The model continued after a search, so its message becomes several messages. If it also called tools of
+    the client in that turn, the search results go into the client's next message, beside the other results:
+    upstreams require all results of a turn in one message.
     """
     out: list[Message] = []
     waiting: tuple[ToolResult, ...] = ()
@@ -68,7 +69,7 @@ def with_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def _split(message: Message, out: list[Message]) -> tuple[ToolResult, ...]:
-    """The message's turns go to `out`. Gives the results that wait for the client's own."""
+    """Split a message into turns, which go to `out`. Returns results that must wait for the client's."""
     turn: list[Part] = []
     results: list[ToolResult] = []
     for part in message.parts:

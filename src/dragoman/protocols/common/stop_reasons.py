@@ -34,7 +34,7 @@ WORDS: dict[Reason, str] = {
     " image_recitation image_other model_armor no_image"
     " sensitive guardrail_intervened guardrail error_toxic moderation moderated blocked flagged"
     " input_sensitive output_sensitive risk unsafe",
-    # The model wrote an invalid tool call (Gemini, protocols.md 4.6, 84), or the server lost the answer.
+    # The model wrote an invalid tool call (Gemini), or the server lost the answer.
     FailureKind.UPSTREAM: "error malformed_function_call malformed_tool_call malformed_tool_use"
     " unexpected_tool_call too_many_tool_calls malformed_response malformed_model_output"
     " missing_thought_signature network_error abort aborted cancel cancelled canceled interrupted failed"

@@ -1,4 +1,4 @@
-"""Join surrogate pairs that the deltas of one block split (law 47).
+"""Join surrogate pairs that the deltas of one block split.
 
 Only a frame that the strict decoder rejects can contain a lone surrogate. So a decoder creates the joiner at
 the first such frame, and other streams do not pay for it.
@@ -33,4 +33,4 @@ class SurrogateJoiner:
         kind = type(event)
         _, joiner = self._waiting.setdefault(event.block, (kind, PairJoiner()))
         if text := joiner.feed(event.text):
-            out.append(kind(event.block, text))
+            out.append(event if text == event.text else kind(event.block, text))

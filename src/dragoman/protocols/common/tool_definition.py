@@ -1,7 +1,7 @@
 """Read a tool definition in the form of any protocol.
 
-Cursor mixes the forms of several protocols within one request (protocols.md 5.1), and people paste tool lists
-from other sources. The protocol whose form a definition has reads it.
+Cursor mixes the forms of several protocols within one request, and users of the library paste tool lists from
+other sources. The protocol whose form a definition has reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make tool names legal for the upstream, and map the upstream's names back to the client's tools (law 37).
+"""Make tool names legal for the upstream, and map the upstream's names back to the client's tools.
 
 Namespaces are flattened (`clock` + `now` → `clock__now`), illegal characters are replaced, and long names are
 cut. A name that changed, or that would equal the name of another tool, gets a short hash of the original. So
@@ -181,5 +181,7 @@ class ToolNames:
 
     def _hashed(self, full: str, original: str) -> str:
         digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        # MCP allows `.` and `/` in names, OpenAI and Anthropic do not. Kimi and Gemini also require a letter
+        # at the start.
         clean = re.sub(r"[^A-Za-z0-9_-]", "_", full)[: self._rule.longest - 9]
         return f"{clean if clean[:1].isalpha() else 't' + clean[1:]}_{digest}"

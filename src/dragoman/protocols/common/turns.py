@@ -1,4 +1,4 @@
-"""Conversations for strict upstreams: alternating turns, and a result for every call (laws 11 to 13).
+"""Conversations for strict upstreams: alternating turns, and a result for every call.
 
 Readers use `Pairing` to refuse results without a call. The writers for Anthropic and Gemini use `turns`. It
 merges consecutive messages of one role and puts tool results first, in the order of their calls. All writers
@@ -16,11 +16,11 @@ from ...model.errors import BadRequest
 from ...model.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .notices import Notices
 
-# Chat and Responses have no field for a failed tool (matrix row 17 of protocols.md): the text has to say it.
+# Chat and Responses have no field for a failed tool: the text has to say it.
 ERROR_MARK = "[error] "
 FAILED_SILENTLY = "The tool failed without saying why."
 PLACEHOLDER = "Continue."
-"""What the user says first, if the conversation begins with the model."""
+"""The text of a user message at the beginning, if the conversation begins with the model."""
 
 
 class Pairing:
@@ -103,7 +103,7 @@ def _next_user(merged: list[Turn], index: int) -> Turn | None:
 
 def missing_result(call: ToolCall, notices: Notices) -> ToolResult:
     """A result that says there is none. Without one, every upstream refuses the conversation."""
-    notices.say("missing-tool-result", call.id, f"the call {call.id!r} of {call.name!r} has no result")
+    notices.warn("missing-tool-result", call.id, f"the call {call.id!r} of {call.name!r} has no result")
     missing = Text("No result was given for this call.")
     return ToolResult(call_id=call.id, parts=(missing,), is_error=True, kind=call.kind)
 
@@ -120,15 +120,14 @@ def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
 
 
 def note_placeholder(notices: Notices) -> None:
-    """A turn of the user was put before the conversation."""
-    notices.say("placeholder-added", "messages", "a user must speak first")
+    """Add a notice that a user message was put before the conversation."""
+    notices.warn("placeholder-added", "messages", "a user must speak first")
 
 
 def note_prefill(messages: Sequence[Message], notices: Notices) -> None:
     """Add a notice if the conversation ends with an assistant message (a prefill).
 
-    Anthropic's older models continue the text, newer ones refuse it, OpenAI starts a new turn (matrix row
-    54).
+    Anthropic's older models continue the text, newer ones refuse it, OpenAI starts a new turn.
     """
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant" or any(isinstance(p, ToolCall) for p in last.parts):
@@ -136,4 +135,4 @@ def note_prefill(messages: Sequence[Message], notices: Notices) -> None:
     message = (
         "the conversation ends with an assistant message: the model may continue it, or start a new answer"
     )
-    notices.say("prefill", f"messages[{len(messages) - 1}]", message)
+    notices.warn("prefill", f"messages[{len(messages) - 1}]", message)

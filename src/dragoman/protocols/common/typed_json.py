@@ -25,6 +25,8 @@ V = TypeVar("V")
 Members = Mapping[str, msgspec.Raw]
 """The undecoded members of a JSON object."""
 
+# msgspec's errors are text only. The tests in `tests/protocols/test_typed.py` fail if a new version words
+# them differently.
 _PLACE = re.compile(r"(?P<what>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`(?:, got `(?P<got>[^`]+)`)?")
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
@@ -71,7 +73,7 @@ def body_members(body: Body) -> dict[str, msgspec.Raw]:
     try:
         return _split_body(body)
     except msgspec.ValidationError as error:
-        raise refused(error, "the request body") from None
+        raise bad_request(error, "the request body") from None
     except ValueError as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
 
@@ -88,7 +90,7 @@ def _split_body(body: Body) -> dict[str, msgspec.Raw]:
         return _members(_encode(decode_json(body)))
 
 
-def values(members: Members, undecoded: Collection[str]) -> Obj:
+def decode_members(members: Members, undecoded: Collection[str]) -> Obj:
     """Decode the members, except those in `undecoded`, which stay `msgspec.Raw`."""
     return {
         key: raw if key in undecoded and raw != _NULL else value(raw, key) for key, raw in members.items()
@@ -108,10 +110,10 @@ def value(raw: msgspec.Raw, where: str) -> Any:
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
-        raise refused(error, where) from None
+        raise bad_request(error, where) from None
 
 
-def said(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
+def optional(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
     """A member that may be missing or null: None in both cases."""
     return None if raw is msgspec.UNSET or raw == _NULL else raw
 
@@ -141,7 +143,7 @@ def member(members: Members, key: str, kind: type[V], where: str) -> V:
     try:
         return msgspec.json.decode(members[key], type=kind)
     except msgspec.ValidationError as error:
-        raise refused(error, join(where, key)) from None
+        raise bad_request(error, join(where, key)) from None
 
 
 def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
@@ -149,7 +151,7 @@ def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
     try:
         return _items(raw)
     except msgspec.ValidationError as error:
-        raise refused(error, where) from None
+        raise bad_request(error, where) from None
 
 
 class LazyArray:
@@ -190,7 +192,7 @@ def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
     try:
         return _members(raw)
     except msgspec.ValidationError as error:
-        raise refused(error, where) from None
+        raise bad_request(error, where) from None
 
 
 def mark_wrapped(raw: Raw) -> Raw:
@@ -211,7 +213,7 @@ class Reader(Generic[T]):
         try:
             return self._decode(raw)
         except msgspec.ValidationError as error:
-            raise refused(error, where) from None
+            raise bad_request(error, where) from None
 
     def split(self, members: Members, where: str) -> tuple[T, Obj | None]:
         """Decode these members. Returns the struct, and the members that the struct does not declare."""
@@ -220,7 +222,7 @@ class Reader(Generic[T]):
         return self.read(msgspec.Raw(_encode(known)), where), unknown or None
 
 
-def refused(error: msgspec.ValidationError, where: str) -> BadRequest:
+def bad_request(error: msgspec.ValidationError, where: str) -> BadRequest:
     """Turn an error of msgspec about the value at `where` into a `BadRequest`."""
     text, path = str(error), ""
     if place := _PLACE.fullmatch(text):
@@ -229,6 +231,7 @@ def refused(error: msgspec.ValidationError, where: str) -> BadRequest:
     if missing := _MISSING.fullmatch(text):
         return BadRequest("is required", join(where, missing["key"]))
     if expected := _EXPECTED.match(text):
+        # Null in the place of a required member reads better as a missing member.
         if expected["got"] == "null" and path and not path.endswith("]"):
             return BadRequest("is required", where)
         if text.endswith(_EMPTY):

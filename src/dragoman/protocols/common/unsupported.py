@@ -62,7 +62,7 @@ def was_sent_in(request: Request, protocol: str) -> bool:
 
 
 def check_choice(request: Request) -> None:
-    """Refuse a tool choice that names an unknown tool (law 38)."""
+    """Refuse a tool choice that names an unknown tool."""
     choice = request.settings.tool_choice
     if choice is None or choice.mode != "named":
         return
@@ -77,6 +77,7 @@ def refuse_untranslatable(request: Request) -> None:
     check_choice(request)
     settings = request.settings
     if settings.n is not None and settings.n > 1:
+        # Several requests could emulate it, but the user would pay for each of them without knowing.
         raise BadRequest("this upstream gives only one answer: ask for one", "settings.n")
     if settings.audio_out:
         raise BadRequest("audio answers cannot be translated: ask for text", "settings.audio_out")
@@ -95,7 +96,7 @@ def note_unsupported_fields(request: Request, notices: Notices) -> None:
     for key, value in (request.extras or {}).items():
         if key in _HARMLESS or value in (None, {}, []) or _is_harmless(key, value):
             continue
-        notices.say("opaque-dropped", f"extras.{key}", f"this upstream does not support {key}")
+        notices.warn("opaque-dropped", f"extras.{key}", f"this upstream does not support {key}")
 
 
 def _is_harmless(key: str, value: Any) -> bool:
@@ -119,11 +120,11 @@ def _is_text_only(value: Any) -> bool:
     return is_array(value) and all(str(word).lower() == "text" for word in value)
 
 
-def say_dropped(settings: Settings, names: Iterable[str], notices: Notices) -> None:
+def warn_dropped(settings: Settings, names: Iterable[str], notices: Notices) -> None:
     """Add one notice for each of the settings `names` that the client sets and the upstream lacks."""
     for name in names:
         if getattr(settings, name) not in (None, {}):
-            notices.say(_RULES[name], f"settings.{name}", f"this upstream has no {name}")
+            notices.warn(_RULES[name], f"settings.{name}", f"this upstream has no {name}")
 
 
 def opaque_user(user: str | None, longest: int) -> str | None:
@@ -139,8 +140,8 @@ def string_pairs(metadata: Obj | None) -> Obj | None:
     return dict(pairs[:16]) or None
 
 
-def say_deferred(tool: Tool, notices: Notices) -> None:
+def warn_deferred(tool: Tool, notices: Notices) -> None:
     """Add one notice for all deferred tools: an upstream without tool search gets all of them at once."""
     if tool.deferred:
         message = "this upstream has no tool search: all deferred tools are sent at once"
-        notices.say("deferred-tools-flattened", "tools", message)
+        notices.warn("deferred-tools-flattened", "tools", message)

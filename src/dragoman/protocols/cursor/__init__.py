@@ -36,8 +36,7 @@ PROTOCOL = ClientProtocol(
 CHAT: ClientProtocol = msgspec.structs.replace(
     OPENAI_CHAT,
     read_request=read_request,
-    # Cursor's bridges cut ids after 64 characters, and then results do not match their calls (protocols.md
-    # 5.1).
+    # Cursor's bridges cut ids after 64 characters, and then results do not match their calls.
     ids=WORDS,
     serial=True,
     whole=True,

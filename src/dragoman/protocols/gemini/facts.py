@@ -18,6 +18,7 @@ from ..facts import (
     Headers,
     ModelListFormat,
     Obj,
+    OtherEndpoint,
     ReasoningReplay,
     Sdk,
     Server,
@@ -38,7 +39,8 @@ _ARGUMENTS = frozenset({"args", "response"})
 
 
 def _claims(path: str, headers: Headers) -> bool:
-    return path.startswith(("/v1beta", "/v1alpha")) or _KEY in headers or ":" in path
+    own = path.startswith(("/v1beta", "/v1alpha", "/upload/", "/download/"))
+    return own or _KEY in headers or ":" in path
 
 
 def _wants_array(query: Headers, headers: Headers) -> bool:
@@ -119,17 +121,41 @@ def _sign(parts: Sequence[Part], thought: str, seal: Seal) -> list[Part]:
     return [Thinking(thought), *signed]
 
 
+def _asking(name: str, verbs: str, within: str = "") -> OtherEndpoint:
+    path = f"/models/{{model:.+}}:{{action:{verbs}}}"
+    return OtherEndpoint(name=name, path=path, model="path", within=within)
+
+
+_OTHERS = (
+    _asking("embeddings", "embedContent|batchEmbedContents", within="requests"),
+    _asking("images", "predict"),
+    _asking("batches", "batchGenerateContent|asyncBatchEmbedContent"),
+    OtherEndpoint(name="batches", path="/batches", methods=("GET",)),
+    OtherEndpoint(name="batches", path="/batches/{id}", methods=("GET", "DELETE")),
+    OtherEndpoint(name="batches", path="/batches/{id}:cancel"),
+    OtherEndpoint(name="files", path="/files", methods=("POST",), before="/upload"),
+    OtherEndpoint(name="files", path="/files", methods=("GET",)),
+    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE")),
+    OtherEndpoint(name="files", path="/files/{id}:download", methods=("GET",), before="/download"),
+)
 ENDPOINTS = Endpoints(
     # A model's name may contain slashes (`openrouter/google/gemini-3-pro`). The verb follows the last colon.
+    # google-genai 3.1 for Python calls `/v1`, all other clients call `/v1beta`. Both share the prefix with
+    # the model lists of OpenAI and Anthropic, so the verb after the colon decides.
     roots=("/v1beta", "/v1", "/v1alpha"),
     answers=("/models/{model:.+}:{action:generateContent|streamGenerateContent}",),
     counts=("/models/{model:.+}:countTokens",),
     missing=("/models/{model:.+}:{action:[A-Za-z]+}",),
+    others=_OTHERS,
+    # An upload has a URL of its own, and says in headers which piece of the file it sends.
+    passed_headers=("x-goog-upload-",),
+    link_headers=("x-goog-upload-url", "x-goog-upload-control-url"),
     claims=_claims,
-    wants_array=_wants_array,
+    reframes=_wants_array,
 )
+# OAuth tokens of Google begin with `ya29.`.
 AUTH = Auth(_KEY, ("ya29.",))
-COUNTING = Counting(suffix=":countTokens", body=_wrapped, asked=_unwrapped, member="totalTokens")
+COUNTING = Counting(suffix=":countTokens", body=_wrapped, to_request=_unwrapped, member="totalTokens")
 LISTING = ModelListFormat(
     path="/v1beta/models?pageSize=1000",
     member="models",

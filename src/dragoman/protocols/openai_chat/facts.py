@@ -9,6 +9,7 @@ import msgspec
 from ...model.messages import Tool
 from ..common.fields import is_object
 from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, output_limiter
+from .other_endpoints import OTHERS
 from .request.read_tools import read_tool
 
 
@@ -49,7 +50,7 @@ def _seal(data: str, seed: str) -> tuple[str, None]:
     return msgspec.json.encode([detail]).decode(), None
 
 
-ENDPOINTS = Endpoints(answers=("/chat/completions",))
+ENDPOINTS = Endpoints(answers=("/chat/completions",), others=OTHERS)
 limit_output = output_limiter("max_tokens", "max_completion_tokens")
 ADDRESS = Address(endpoint=r"/chat/completions$", family="openai")
 # Most Chat servers are not OpenAI's, and do not support OpenAI's newer members.

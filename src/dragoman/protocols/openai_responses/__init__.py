@@ -8,6 +8,7 @@ from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .answer.echo import echoed_settings
+from .request.fields import FIELDS
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -18,6 +19,7 @@ PROTOCOL = WireProtocol(
     carries_searches=True,
     serial=True,
     read_request=read_request,
+    fields=FIELDS,
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,

@@ -50,6 +50,7 @@ _SHELL: Obj = {
     },
     "required": ["commands"],
 }
+# Other models know OpenAI's patch format only from this description.
 _APPLY_PATCH: Obj = {
     "type": "object",
     "properties": {

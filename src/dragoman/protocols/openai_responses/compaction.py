@@ -49,7 +49,7 @@ def as_message(item: Obj) -> Obj:
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
 
 
-def asked(body: Obj) -> Obj:
+def compaction_request(body: Obj) -> Obj:
     """Turn a compaction request into an ordinary request: the same conversation with a trigger at the end."""
     given = body.get("input")
     if given is None:
@@ -59,7 +59,7 @@ def asked(body: Obj) -> Obj:
     return {**body, "input": [*items, {"type": TRIGGER}], "stream": False, "store": False}
 
 
-def answered(body: Obj, response: Obj) -> Obj:
+def compaction_answer(body: Obj, response: Obj) -> Obj:
     """The compacted conversation: the user's messages unchanged, then the compaction item."""
     id = str(response.get("id", "")).removeprefix("resp_")
     made = [item for item in response.get("output") or () if item.get("type") == ITEM]

@@ -58,8 +58,8 @@ COMPACTION = Compaction(
     suffix="/compact",
     trigger=compaction.TRIGGER,
     part=compaction.compaction_part,
-    asked=compaction.asked,
-    answered=compaction.answered,
+    to_request=compaction.compaction_request,
+    to_answer=compaction.compaction_answer,
 )
 COUNTING = Counting(
     suffix="/input_tokens",

@@ -1,7 +1,8 @@
-"""Web searches that Dragoman ran, as `web_search_call` items.
+"""Write web searches of Dragoman as `web_search_call` items.
 
-OpenAI gives the found pages in `action.sources`, and what they say in `results`. A client that sends the
-item back whole brings them along. The ids tell Dragoman's items from OpenAI's own.
+OpenAI puts the addresses of the found pages into `action.sources`, and their text into `results`. A client
+that sends the item back also sends the text, so Dragoman needs no store. The prefix of the ids distinguishes
+Dragoman's items from OpenAI's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PREFIX = "ws_dgm"
 
 
 def search_item(search: Search, id: str) -> Obj:
-    """The item when the search is over."""
+    """The item of a finished search."""
     action: Obj = {
         "type": "search",
         "query": search.query,
@@ -32,19 +33,19 @@ def search_item(search: Search, id: str) -> Obj:
 
 
 def begun(item: Obj) -> Obj:
-    """The item when the search begins."""
+    """The item of a search that has just begun."""
     action: Obj = {**item["action"], "sources": []}
     return {**item, "status": "in_progress", "action": action, "results": []}
 
 
 def is_own(item: Any) -> bool:
-    """Is it a search that Dragoman ran?"""
+    """Did Dragoman run this search?"""
     id = item.get("id") if is_object(item) else None
     return isinstance(id, str) and id.startswith(f"{PREFIX}_")
 
 
 def search_of(item: Obj) -> Search:
-    """The search, as far as the client sent it back."""
+    """Read a search. A client may have left out `results`: then only the addresses are known."""
     action, results = item.get("action"), item.get("results")
     action = action if is_object(action) else {}
     found = results if is_array(results) and results else action.get("sources")
@@ -66,7 +67,8 @@ def _source(page: Obj) -> Source:
 
 
 def as_items(item: Any) -> list[Obj]:
-    """A search of ours as an ordinary call and its output; empty for any other item."""
+    """A search of Dragoman as an ordinary call and its output; empty for any other item."""
+    # OpenAI did not issue this id, so the item must not look like one of its own.
     if not is_object(item) or item.get("type") != ITEM or not is_own(item):
         return []
     search = search_of(item)

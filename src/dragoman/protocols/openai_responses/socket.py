@@ -72,11 +72,14 @@ def _created(members: Members, lane: str | None) -> SocketMessage:
     generate = _read(members, "generate")
     if generate is not None and not isinstance(generate, bool):
         raise BadRequest(f"expected a boolean, got {_shown(generate)}", "generate")
+    previous = _read(members, "previous_response_id")
     body = {key: raw for key, raw in members.items() if key not in _ABOUT_THE_MESSAGE}
     return SocketMessage(
         lane=lane,
         body=_json(body | {"stream": _TRUE}),
         headers=_headers(_read(members, _METADATA)),
+        previous=previous if isinstance(previous, str) else None,
+        # Codex sends `generate: false` as soon as it is connected (see `gateway/prewarm.py`).
         generate=generate is not False and not _prewarms(_read(members, "prompt_cache_options")),
     )
 

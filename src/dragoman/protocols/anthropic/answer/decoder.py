@@ -28,7 +28,7 @@ from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, mended, present, read_value
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import SurrogateJoiner
+from ...common.answer_decoder import AnswerDecoder
 from . import wire
 from .verbatim import VerbatimCheck
 
@@ -49,11 +49,12 @@ class UpstreamBlock:
         self.raw = raw
         self.number = -1
         self.given = ""
-        """Arguments that `content_block_start` already held (protocols.md 4.7, 99). Deltas replace them."""
+        """The arguments in `content_block_start`. Anthropic sends them there, without deltas, if a program of
+        the model made the call (`caller`: code execution). Deltas replace them."""
         self.pieces: list[str] = []
 
 
-class Decoder:
+class Decoder(AnswerDecoder):
     """Decodes one answer."""
 
     __slots__ = (
@@ -61,32 +62,21 @@ class Decoder:
         "_detail",
         "_failure",
         "_in_opaque",
-        "_issuer",
-        "_joiner",
         "_last",
         "_open",
-        "_over",
         "_sequence",
-        "_started",
         "_stop",
         "_verbatim_check",
-        "clean",
-        "ending",
     )
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
-        self.clean = True
-        self.ending = False
-        self._issuer = issuer
+        super().__init__(issuer)
         self._verbatim_check = VerbatimCheck() if check_verbatim else None
         self._open: dict[int, UpstreamBlock] = {}
         self._last = -1
         self._blocks = 0
         self._in_opaque = False
         """Is a block open that becomes an event only at its end? Its frames have to wait until then."""
-        self._started = False
-        self._over = False
-        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
@@ -97,14 +87,12 @@ class Decoder:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # `[DONE]` does not belong to this protocol
+            self.clean = False  # gateways that also serve Chat send `[DONE]`, which Anthropic does not
             return []
         try:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
-            event = _read.loosely(frame.data, error)
-            self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would reject the frame, too
+            event = self._read_loosely(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
@@ -121,8 +109,7 @@ class Decoder:
         if self._over:
             return []
         if self._stop is None:
-            when = "in the middle of the answer" if self._started else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+            return self._cut_off(begun=self._started)
         # A stop reason is enough for us, but a client of the original stream needs `message_stop`.
         self.clean = self.clean and self._verbatim_check is not None and self._verbatim_check.closed()
         out = self._end()
@@ -147,6 +134,8 @@ class Decoder:
                 out.extend(self._end())
             case "ping":
                 out.append(Ping())
+            # With status 200, in the middle of a stream. The SDK raises only if the SSE event is named
+            # `error`.
             case "error":
                 out.extend(self._fail(failures.from_body(None, frame.data)))
             case _:
@@ -155,14 +144,12 @@ class Decoder:
     def _unknown(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
         if event.error:
             out.extend(self._fail(failures.from_error(event.error)))
+        # Anthropic may add event types at any time and asks clients to ignore unknown ones. They pass to
+        # Anthropic clients.
         elif event.type and event.type.isprintable():
             out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
         else:
             self.clean = False  # Anthropic's SDK skips events without a name
-
-    def _fail(self, failure: Failed) -> list[Event]:
-        self._over = True
-        return [failure]
 
     def _end(self) -> list[Event]:
         out: list[Event] = []
@@ -179,8 +166,8 @@ class Decoder:
             out.append(Start(message.id or "", message.model or ""))
         if message.usage:
             out.append(UsageSeen(read_usage(message.usage)))
-        # Usually empty. A whole body has the content here, and so does `message_start` with programmatic tool
-        # calling (protocols.md 4.7, 98).
+        # The content is usually empty here. A body without streaming has all of it. So has `message_start`
+        # with programmatic tool calling: it is followed by `message_stop` only.
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
             self._block_stop(self._last, out)
@@ -193,6 +180,8 @@ class Decoder:
             self._stopped(event.delta.stop_reason, event.delta.stop_sequence, event.delta.stop_details)
 
     def _stopped(self, reason: str | None, sequence: str | None, details: dict[str, Any] | None) -> None:
+        # A second `message_delta` without a stop reason must not erase the first one. Anthropic's SDK does
+        # that.
         if not reason:
             return
         meant = stop_reasons.meaning(reason) or Stop.END
@@ -208,6 +197,7 @@ class Decoder:
 
     def _block_start(self, event: wire.StreamEvent, out: list[Event]) -> None:
         index = self._last + 1 if event.index is None else event.index
+        # Some gateways repeat an index. Anthropic's SDK would append the second block to the first.
         if index in self._open:
             self._block_stop(index, out)
         self._start_block(index, present(event.content_block), out)
@@ -234,6 +224,7 @@ class Decoder:
                 self._begin(opened, Thinking(seal=seal), out)
             case "tool_use":
                 given = bytes(block.input).decode()
+                # `{}` is Anthropic's placeholder for arguments that follow in deltas, not an empty object.
                 opened.given = given if given.strip() not in ("", "{}", "null") else ""
                 call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
                 self._begin(opened, call, out)
@@ -260,7 +251,11 @@ class Decoder:
         return self._open[index]
 
     def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
-        """Add a delta to its block. A delta that does not fit the kind of block is dropped (law 18)."""
+        """Add a delta to its block. A delta that does not fit the kind of block is dropped.
+
+        LiteLLM has sent thinking deltas in text blocks. Claude Code stops with an error at such a delta.
+        """
+        # `server_tool_use` and `mcp_tool_use` stream their input, too.
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
         elif block.kind == "text" and delta.text:
@@ -313,7 +308,9 @@ def read_citation(citation: dict[str, Any]) -> Citation:
 
 
 def read_usage(usage: wire.Usage) -> Usage:
-    """Read token counts. Anthropic's input excludes cached tokens, like the neutral one."""
+    """Read token counts. Like the neutral count, Anthropic's input excludes cached reads and writes."""
+    # The counts of `message_delta` are cumulative and replace those of `message_start`. With server tools
+    # they are much larger, after compaction smaller.
     thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
     return Usage(
         input=usage.input_tokens,

@@ -1,7 +1,7 @@
 """Encode events for Anthropic clients: a stream of named events, or one message.
 
 The protocol record sets `serial`, so at most one block is open at a time. Its index is the number of blocks
-before it (law 18).
+before it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ STOP_REASONS: dict[Stop, str] = {
     Stop.CONTEXT_FULL: "model_context_window_exceeded",
     Stop.STOP_SEQUENCE: "stop_sequence",
     Stop.REFUSAL: "refusal",
+    # Anthropic has no reason for a content filter.
     Stop.FILTER: "refusal",
     Stop.PAUSE: "pause_turn",
 }
@@ -65,12 +66,15 @@ ERROR_TYPES: dict[FailureKind, str] = {
     FailureKind.UPSTREAM: "api_error",
 }
 
+# The only keepalive that Anthropic documents.
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 
 _json = msgspec.json.Encoder().encode
 
 
 # Templates: constant JSON is written once, not encoded for every event.
+# Anthropic's SDK fails later if `message_start` lacks `content` or `usage`, and it skips frames without an
+# event name.
 _MESSAGE_START = (
     b'event: message_start\ndata: {"type":"message_start","message":{"id":%b,"type":"message",'
     b'"role":"assistant","model":%b,"content":[],"stop_reason":null,"stop_sequence":null,"usage":%b}}\n\n'
@@ -82,6 +86,7 @@ _MESSAGE_END = (
 _USAGE = (
     b'{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d%b}'
 )
+# `message_delta` must have `usage`, too: the SDK reads it without a check.
 _NO_COUNTS = _USAGE % (0, 0, 0, 0, b"")
 _BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
@@ -141,7 +146,7 @@ class StreamEncoder:
         self._deltas: dict[type, bytes] = {}
         self._pending_start: tuple[bytes, dict[type, bytes]] | None = None
         """The start of a thinking block and its delta templates. It waits for content, because an empty block
-        must not be opened (law 19)."""
+        must not be opened."""
 
     def encode(self, events: list[Any]) -> bytes:
         out: list[bytes] = []
@@ -154,6 +159,8 @@ class StreamEncoder:
             elif kind is UsageSeen:
                 self._usage = self._usage.updated(event.usage)
             elif kind is Failed:
+                # A failure before `message_start` needs no start: the SDK raises at an `error` event
+                # anywhere.
                 self._start = None
                 out.append(b"event: error\ndata: " + error_body(event, self._context.id) + b"\n\n")
             else:
@@ -193,6 +200,7 @@ class StreamEncoder:
                 self._seal = seal
             case CitationAdded(_, citation):
                 self._delta({"type": "citations_delta", "citation": citation_object(citation)}, out)
+            # Before `message_start`, the SDK raises an error at any other event.
             case Ping() if self._begun:
                 out.append(PING)
             case Unknown(protocol, name, data) if protocol == NAME and self._begun:
@@ -239,7 +247,7 @@ class StreamEncoder:
             return
         self._emit_start(out)
         if self._seal is not None and not self._seal.redacted:
-            # In one delta: Anthropic's SDK overwrites the signature and does not append (protocols.md 1A.8).
+            # In one delta: Anthropic's SDK overwrites the signature and does not append.
             signature = sealed_reasoning.to_slot(self._seal, NAME)
             self._delta({"type": "signature_delta", "signature": signature}, out)
         self._seal = None
@@ -248,6 +256,9 @@ class StreamEncoder:
 
     def _seal_carrier(self, signature: str, out: list[bytes]) -> None:
         """Write an empty thinking block that carries a call's seal: `tool_use` has no slot for one."""
+        # Clients send thinking blocks back unchanged, because Anthropic checks their signatures. So the seal
+        # returns with the next request. Ids are no place for a seal: they may not be long, and they would
+        # reach other providers.
         block = {"type": "thinking", "thinking": "", "signature": ""}
         out.append(_block_start(self._index, block))
         self._delta({"type": "signature_delta", "signature": signature}, out)
@@ -267,6 +278,8 @@ class StreamEncoder:
 
     def _end(self, event: End, out: list[bytes]) -> None:
         plain = event.sequence is None and event.detail is None
+        # The stop reason is sent once, in the last `message_delta`: a second one without it would erase it in
+        # the SDK.
         delta = _PLAIN_STOPS[event.stop] if plain else _written(stop_fields(event))
         out.append(_MESSAGE_END % (delta, usage_json(self._usage, self._searches)))
 
@@ -302,6 +315,8 @@ def citation_object(citation: Citation) -> dict[str, Any]:
         "url": citation.url,
         "title": citation.title,
         "cited_text": citation.text,
+        # The SDK requires the member. The empty value marks the citation as foreign: `request/restore.py`
+        # removes it.
         "encrypted_index": "",
     }
 
@@ -369,6 +384,8 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
             return [block]
         case ToolCall():
             block = block_object(part) or {}
+            # The text of the arguments is copied, not encoded again: large integers and repeated keys stay as
+            # they are.
             block["input"] = msgspec.Raw(part.arguments.encode() or b"{}")
             if part.seal is None:
                 return [block]

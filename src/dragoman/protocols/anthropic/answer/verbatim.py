@@ -1,6 +1,6 @@
 """Check whether an Anthropic upstream's events may pass unchanged to an Anthropic client.
 
-They may while the stream keeps Anthropic's grammar (protocols.md 1A.7): named events, `message_start` first,
+They may while the stream keeps Anthropic's grammar: named events, `message_start` first,
 blocks numbered from zero, one open block at a time with deltas of its own kind, and a stop reason that is
 true.
 """
@@ -59,7 +59,7 @@ class VerbatimCheck:
         self._open: str | None = None
         """The type of the open block."""
         self._empty = False
-        """The open block is text or thinking without content so far: it must not end empty (law 19)."""
+        """The open block is text or thinking without content so far: it must not end empty."""
         self._signed = False
         self._stop: str | None = None
         self._ids: set[str] = set()
@@ -103,6 +103,8 @@ class VerbatimCheck:
         return self._open is not None and event.index == self._next - 1
 
     def _delta(self, delta: wire.Delta | None) -> bool:
+        # The signature is the last delta of its block: Anthropic's SDK overwrites a signature with a later
+        # one.
         if delta is None or self._signed:
             return False
         known = _DELTAS.get(self._open or "")
@@ -123,6 +125,7 @@ class VerbatimCheck:
 
     def _counted(self, usage: wire.Usage | None) -> bool:
         before = self._output
+        # Usage never shrinks in the output of Dragoman's encoder, which may have to continue this stream.
         self._output = -1 if usage is None else _count(usage.output_tokens)
         return self._output >= before
 
@@ -161,6 +164,7 @@ class VerbatimCheck:
             return False
         if reason not in _REASONS:
             return False
+        # An agent runs a call only after `tool_use`, and waits for one if the answer has none.
         return (reason == "tool_use") == bool(self._ids) or reason not in ("tool_use", "end_turn")
 
     def _message(self, data: bytes) -> bool:
@@ -175,12 +179,12 @@ class VerbatimCheck:
         return self._truthful(message.stop_reason, sequence if sequence is not msgspec.UNSET else None)
 
 
-def _count(said: int | None) -> int:
-    return -1 if said is None else said
+def _count(tokens: int | None) -> int:
+    return -1 if tokens is None else tokens
 
 
 def _named(message: wire.Message) -> bool:
-    """Does the message have all members that Anthropic's SDK requires (protocols.md 1A.8)?"""
+    """Does the message have all members that Anthropic's SDK requires?"""
     usage = message.usage
     counted = usage is not None and min(_count(usage.input_tokens), _count(usage.output_tokens)) >= 0
     kind = (message.type, message.role)

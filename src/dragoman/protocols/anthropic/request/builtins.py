@@ -64,6 +64,9 @@ _BASH = _object(
         "restart": {"type": "boolean", "description": "True restarts the shell instead."},
     },
 )
+# Anthropic changed the editor twice: version 20250429 lost `undo_edit`, and 20250728 renamed the text of
+# `insert` from `new_str` to `insert_text`. A client runs the version that it declares, so each version keeps
+# its own schema.
 _EDITOR_WITH_UNDO = _command("view create str_replace insert undo_edit", _FILE | _INSERT_AS_NEW)
 _EDITOR_WITHOUT_UNDO = _command("view create str_replace insert", _FILE | _INSERT_AS_NEW)
 _EDITOR = _command("view create str_replace insert", _FILE | {"insert_text": _INSERT_TEXT})
@@ -197,6 +200,7 @@ _BROWSER: dict[str, Schema] = {
     "javascript_exec": _object({"text": _STRING}, _TAB),
 }
 
+# Anthropic switches these members on only if `configs` enables them.
 _OFF_UNLESS_ASKED = frozenset({"file_upload", "read_console", "read_network", "javascript_exec"})
 
 _TOOLSETS: dict[str, tuple[str, dict[str, Schema], frozenset[str]]] = {
@@ -215,7 +219,7 @@ def toolset(type: str, entry: Obj, where: str) -> tuple[str, dict[str, Schema]] 
     enabled: dict[str, Schema] = {}
     for name, schema in members.items():
         config = mapping(configs, name, f"{where}.configs") or {}
-        said = boolean(config, "enabled", f"{where}.configs.{name}")
-        if name not in off if said is None else said:
+        chosen = boolean(config, "enabled", f"{where}.configs.{name}")
+        if name not in off if chosen is None else chosen:
             enabled[name] = schema
     return family, enabled

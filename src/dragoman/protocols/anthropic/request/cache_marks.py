@@ -30,11 +30,12 @@ _MEMBER = b'"cache_control"'
 
 
 def marks_nothing(request: Request) -> bool:
-    """Does the client leave the cache alone?"""
+    """Does the request have no cache marks? A client that sets some knows best where they belong."""
     if request.settings.cache is not None or any(tool.cache is not None for tool in request.tools):
         return False
     if cache_breakpoints.count_marks(request.messages):
         return False
+    # Opaque blocks are not decoded, so a mark in them is found by its name.
     parts = [part for message in request.messages for part in message.parts if isinstance(part, Opaque)]
     return not any(_MEMBER in msgspec.json.encode(part.raw.value) for part in parts)
 
@@ -49,7 +50,7 @@ def mark_request(notices: Notices) -> Obj:
 def mark_prompt(
     tools: list[Obj], system: list[Obj], messages: list[Any], notices: Notices
 ) -> tuple[list[Obj], list[Obj], list[Any]]:
-    """The prompt with up to four marks."""
+    """Add up to four marks to the prompt."""
     places = [name for name, blocks in (("tools", tools), ("system", system)) if blocks]
     turns = [at for at, turn in enumerate(messages) if turn["role"] == "user" and is_array(turn["content"])]
     last = turns[-_TURNS:]

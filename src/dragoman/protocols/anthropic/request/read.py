@@ -1,4 +1,4 @@
-"""An Anthropic client's request as a neutral one. Bodies of both API versions are understood."""
+"""Read the body of `POST /v1/messages`, of both API versions, as a neutral request."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from ...common.fields import (
     string,
     strings,
 )
-from ...common.typed_json import LazyArray, body_members, reads_body, values
+from ...common.typed_json import LazyArray, body_members, decode_members, reads_body
 from ..answer.decoder import NAME
 from .read_blocks import MessageReader, read_system
 from .read_servers import with_servers
 from .read_tools import read_cache, read_tool_choice, read_tools
 
-# `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
-# older name of `output_config.format`: clients send all of them.
+# The API version 2026-10-21 refuses `temperature`, `top_p` and `top_k`, and Anthropic's SDK removed them in
+# 1.0. `output_format` is the old name of `output_config.format`. Clients still send all four, so the reader
+# knows them whatever `anthropic-version` the client names.
 KNOWN = frozenset(
     {
         "model",
@@ -48,17 +49,19 @@ KNOWN = frozenset(
         "cache_control",
     }
 )
+# The large members. They are sent on as they came in most requests, so decoding them twice would cost most
+# of the time of a long conversation.
 _UNDECODED = frozenset({"messages", "system", "tools"})
-_ALL_SAID = KNOWN - {"output_config", "thinking"}
-"""Those of them of which nothing is ever left."""
+_FULLY_NEUTRAL = KNOWN - {"output_config", "thinking"}
+"""The members that `Settings` holds completely. The other two may contain values without neutral meaning."""
 _EFFORTS = frozenset(get_args(Effort))
 
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
-    fields = values(body_members(body), _UNDECODED)
-    # The server keeps the earlier turns of a thread.
+    """Read the client's body. `max_tokens` is required, except at the `count_tokens` endpoint (`path`)."""
+    fields = decode_members(body_members(body), _UNDECODED)
+    # With `thread` (a beta), Anthropic keeps the earlier turns: a result may answer a call that is not here.
     reader = MessageReader(history_elsewhere=fields.get("thread") is not None)
     messages = (*_leading(fields), *_read_messages(fields, reader))
     tools = with_servers(() if fields.get("tools") is None else read_tools(fields["tools"]), fields)
@@ -88,7 +91,7 @@ def _read_messages(fields: Obj, reader: MessageReader) -> list[Message]:
 
 
 def read_settings(body: Obj, tools: tuple[Tool, ...], effort: str | None = None) -> Settings:
-    """Everything that is neither conversation nor tool. `effort`: what a message changed the effort to."""
+    """Read the settings. `effort` is the effort that a system message of the conversation asks for."""
     tool_choice, parallel = read_tool_choice(body, tools)
     metadata = mapping(body, "metadata", "") or {}
     return Settings(
@@ -109,6 +112,7 @@ def read_settings(body: Obj, tools: tuple[Tool, ...], effort: str | None = None)
 
 
 def _service_tier(body: Obj) -> str | None:
+    # Anthropic has two members for what OpenAI calls a service tier.
     if string(body, "speed", "") == "fast":
         return "fast"
     tier = string(body, "service_tier", "")
@@ -126,7 +130,8 @@ def _reasoning(body: Obj, changed: str | None) -> Reasoning | None:
     display = string(config, "display", "thinking")
     show = None if display is None else display != "omitted"
     if type != "enabled":
-        # `adaptive`, `between_tools`, and what may come: the model decides how much.
+        # `adaptive`, `between_tools`, and types of the future: the model decides how much it thinks. An
+        # unknown type must not be an error, because Anthropic adds types without a new API version.
         return Reasoning(enabled=True, effort=effort, adaptive=True, show=show)
     budget = integer(config, "budget_tokens", "thinking")
     if budget is None:
@@ -135,7 +140,8 @@ def _reasoning(body: Obj, changed: str | None) -> Reasoning | None:
 
 
 def _effort(body: Obj, changed: str | None) -> Effort | None:
-    """The effort of this turn: what the last system message changed it to, or the request's."""
+    """The effort of this turn: that of the last system message, else that of the request."""
+    # Newer Claude Code sends `output_config: {effort: …}` in system messages between the turns.
     config = mapping(body, "output_config", "") or {}
     effort = changed or string(config, "effort", "output_config")
     return cast("Effort", effort) if effort in _EFFORTS else None
@@ -157,14 +163,14 @@ def _format(body: Obj) -> Format | None:
 
 
 def _extras(body: Obj) -> Obj | None:
-    """What has no neutral meaning, whole fields and rests of fields alike."""
-    if body.keys() <= _ALL_SAID:
+    """The members without neutral meaning, and the rest of members with a partly neutral meaning."""
+    if body.keys() <= _FULLY_NEUTRAL:
         return None
     extras = {key: value for key, value in body.items() if key not in KNOWN}
     config = mapping(body, "output_config", "") or {}
-    beyond = {k: v for k, v in config.items() if k not in ("effort", "format")}
-    if beyond:
-        extras["output_config"] = beyond
+    unknown = {k: v for k, v in config.items() if k not in ("effort", "format")}
+    if unknown:
+        extras["output_config"] = unknown
     thinking = mapping(body, "thinking", "") or {}
     if thinking.get("type", "disabled") not in ("enabled", "adaptive", "disabled"):
         extras["thinking"] = thinking

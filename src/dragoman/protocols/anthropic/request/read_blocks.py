@@ -1,8 +1,8 @@
-"""The messages of an Anthropic request as neutral ones.
+"""Read the messages of an Anthropic request as neutral messages.
 
-A list of usual messages is decoded in one go. Otherwise each message is, and a message that is not usual is
-read block by block, so that an unknown block stays opaque, an unknown member is kept, and a mistake is named
-by its path.
+msgspec decodes a list of common messages in one pass. If one message has an uncommon block, each message is
+decoded separately, and that message block by block. So an unknown block stays opaque, an unknown member is
+kept, and an error names the path of the block.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...common.arguments import spelled
 from ...common.fields import Obj, is_object, reject
 from ...common.searches import with_calls
 from ...common.turns import refuse_stray
-from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, said, value
+from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, optional, value
 from .. import searches
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
@@ -48,7 +48,7 @@ from .wire import (
 )
 
 Undecoded = msgspec.Raw | None
-"""The block itself, where it was read on its own."""
+"""The undecoded block, if the block was decoded separately."""
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -67,7 +67,7 @@ _ANY: dict[str, Reader[Any]] = {
 
 
 def read_system(raw: msgspec.Raw) -> Message | None:
-    """The top-level system prompt as a leading message; its `raw` says that it stood at the top."""
+    """Read the top-level system prompt as the first message. Its `raw` shows that it was at the top."""
     kept = Raw(NAME, {"system": raw})
     if opens_string(raw):
         text: str = value(raw, "system")
@@ -93,14 +93,14 @@ def read_text(block: TextBlock | OnlyText, extras: Obj | None) -> Text:
 
 
 def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role) -> tuple[Part, ...]:
-    """Blocks among those of other protocols, each at its path, in a message of `role`."""
-    # The messages of all protocols are paired afterwards.
+    """Read Anthropic blocks of a message that also has parts of other protocols, as Cursor sends."""
+    # Cursor's reader checks afterwards that each result answers a call, over the parts of all protocols.
     reader = MessageReader(history_elsewhere=True, path=lambda _, at: paths[at])
     return reader.blocks(role, blocks)
 
 
 def _message(raw: msgspec.Raw, where: str) -> UsualMessage:
-    """A message of a list in which not all are usual."""
+    """Decode one message of a list that could not be decoded in one pass."""
     try:
         return _usual_message(raw)
     except msgspec.ValidationError:
@@ -117,7 +117,8 @@ class MessageReader:
     def __init__(self, *, history_elsewhere: bool, path: Callable[[int, int], str] = _path) -> None:
         """`history_elsewhere`: a result may answer a call that is not in the request.
 
-        `path` names a block by the places of its message and of itself. It is asked only to complain.
+        `path` makes the path of a block from the index of its message and its own index. It is called only
+        for errors.
         """
         self.effort: str | None = None
         """The effort that the last system message with an `output_config` asks for."""
@@ -128,13 +129,13 @@ class MessageReader:
         self._block = 0
         self._role: Role = "user"
         self._wrapped = False
-        """Is there something in this message that no upstream may get as it is? See `messages.Raw`."""
+        """Does this message hold a value of Dragoman that no upstream may get? See `messages.Raw`."""
         self.searched = False
-        """Did Dragoman run searches for one of the messages? They are no longer as they came then."""
+        """Did Dragoman run a search for one of the messages? Then the original messages cannot be sent on."""
         self._queries: dict[str, str] = {}
-        """What was searched for, by the id of the search."""
+        """The query of each search, by the id of the search."""
         self._seals: dict[str, Seal] = {}
-        """The seals of calls, by call id: they came in thinking blocks of this message."""
+        """The seals of calls, by call id. Thinking blocks of the same message carry them."""
 
     def read(self, listed: LazyArray) -> list[Message]:
         """The messages of a request."""
@@ -143,7 +144,7 @@ class MessageReader:
         return with_calls(messages) if self.searched else messages
 
     def _read(self, message: UsualMessage, listed: LazyArray, at: int) -> Message:
-        """The message at that place of the list."""
+        """Read the message at index `at`."""
         self._message = at
         role, content = _ROLES.get(message.role), message.content
         if role is None:
@@ -152,7 +153,8 @@ class MessageReader:
             self._change_effort(message.output_config)
         if isinstance(content, str):
             return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, False, at))
-        if content is None and (role != "system" or said(message.output_config) is None):
+        # A system message may only change the effort. Then it needs no content.
+        if content is None and (role != "system" or optional(message.output_config) is None):
             reject("expected a string or an array of blocks", f"messages[{at}]", "content")
         parts = self.blocks(role, content or ())
         return Message(role, parts, None, Raw(NAME, listed, self._wrapped, at))
@@ -166,7 +168,7 @@ class MessageReader:
         self.effort = effort or self.effort
 
     def blocks(self, role: Role, blocks: Sequence[Any]) -> tuple[Part, ...]:
-        """The content of a message of `role`. A block is decoded, or `msgspec.Raw`."""
+        """Read the blocks of a message. A block is a struct, or `msgspec.Raw` if it is not a common one."""
         self._role, self._wrapped = role, False
         parts: list[Part] = []
         for self._block, block in enumerate(blocks):
@@ -183,7 +185,7 @@ class MessageReader:
         return self._path(self._message, self._block)
 
     def _any(self, raw: msgspec.Raw) -> Part | None:
-        """A block of any type, perhaps with members that its struct does not name."""
+        """Read a block of any type. It may have members that its struct does not declare."""
         where = self._where()
         members = members_of(raw, where)
         type: str = member(members, "type", str, where)
@@ -202,7 +204,8 @@ class MessageReader:
                 return searches.search_of(block, self._queries.get(id, ""))
             self._queries[id] = searches.query_of(block)
             return None
-        # A kind of call that is not known yet may be answered like any other.
+        # Anthropic adds kinds of calls (`server_tool_use`, `mcp_tool_use`, …). A result may answer any block
+        # with an id, so an unknown kind of call must not make its result a stray one.
         id = block.get("id")
         if isinstance(id, str):
             self._calls.add(id)
@@ -218,6 +221,7 @@ class MessageReader:
             self._misplaced("tool_use", "assistant")
         id, arguments = block.id, spelled(block.input)
         if arguments[0] != "{":
+            # Anthropic refuses null. Here it means a call without arguments.
             arguments = "{}" if arguments == "null" else reject("expected an object", self._where(), "input")
         if block.caller is not None:
             extras = {**(extras or {}), "caller": block.caller}
@@ -235,7 +239,7 @@ class MessageReader:
         )
 
     def _own_id(self, id: str) -> str:
-        """The upstream's own id of a call, where ours stands for it."""
+        """The upstream's id behind an id that Dragoman made for the client."""
         self._wrapped = True
         return call_ids.from_client(id)
 
@@ -280,7 +284,8 @@ class MessageReader:
     def _thinking(self, block: ThinkingBlock, extras: Obj | None, raw: Undecoded) -> Thinking | None:
         signature = block.signature
         if not signature:
-            # A model that is not Claude made it. No Claude takes an empty signature.
+            # Another model than Claude thought this. Anthropic refuses an empty signature with a 400, so the
+            # message must not go to Claude as it is.
             self._wrapped = True
             return Thinking(block.thinking, None, extras)
         if not signature.startswith(sealed_reasoning.OURS):
@@ -289,7 +294,8 @@ class MessageReader:
         self._wrapped = True
         if not envelope.call:
             return Thinking(block.thinking, envelope.seal, extras)
-        # The call's id may be written as the client sees it, or as the upstream gave it.
+        # The envelope names the call by the client's id or by the upstream's id, depending on which side of
+        # the translation sealed it. The call is found by either.
         self._seals[envelope.call] = self._seals[call_ids.from_client(envelope.call)] = envelope.seal
         return Thinking(block.thinking) if block.thinking else None
 
@@ -309,7 +315,7 @@ class MessageReader:
         ThinkingBlock: _thinking,
         RedactedBlock: _redacted,
     }
-    """How a decoded block is read, by its struct."""
+    """The reader of each block struct."""
 
 
 def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:

@@ -9,7 +9,7 @@ import msgspec
 
 from ....model.messages import Media, Raw, Text
 from ...common.fields import is_array, is_object, join, reject
-from ...common.typed_json import Members, Reader, member, members_of, said, value
+from ...common.typed_json import Members, Reader, member, members_of, optional, value
 from ..answer.decoder import NAME
 from .wire import DocumentBlock, ImageBlock, SearchResultBlock, Source, TextBlock, ToolReference
 
@@ -43,6 +43,7 @@ def _result_part(raw: msgspec.Raw, where: str) -> Text | Media:
         return Text(block.text, block.cache_control)
     if type == "tool_reference":
         reference, _ = _reference.split(members, where)
+        # Anthropic's tool search answers with references. Other upstreams get all tools at once.
         return Text(f"The tool {reference.tool_name} can be called now.")
     return media_of(type, members, raw, where) or Text(str(raw, "utf-8"))
 
@@ -109,7 +110,7 @@ def _need(source: Source, key: str, where: str) -> str:
 
 def _joined_text(raw: msgspec.Raw | msgspec.UnsetType, where: str) -> str:
     """The text of a string or of a list of blocks."""
-    given = said(raw)
+    given = optional(raw)
     content = None if given is None else value(given, join(where, "content"))
     if isinstance(content, str):
         return content

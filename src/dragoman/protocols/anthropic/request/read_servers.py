@@ -1,6 +1,6 @@
-"""The MCP servers of an Anthropic request, each with the toolset that says which of its tools may be called.
+"""Read the MCP servers of an Anthropic request, each with the toolset that lists the allowed tools.
 
-The older of the two betas has no toolsets: there a server itself says which tools may be called.
+The older of the two betas (`mcp-client-2025-04-04`) has no toolsets: the entry of the server lists them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def with_servers(tools: Sequence[Tool], body: Obj) -> tuple[Tool, ...]:
 
 
 def stands_among_servers(raw: Raw) -> bool:
-    """Does a tool's definition stand in `mcp_servers`, and not in `tools`?"""
+    """Is the tool defined in `mcp_servers`, and not in `tools`?"""
     return is_object(raw.value) and MEMBER in raw.value
 
 
@@ -45,9 +45,9 @@ def _with_server(tool: Tool, servers: dict[str, tuple[Obj, str]]) -> Tool:
     toolset: Obj = tool.raw.parsed
     default, configs = toolset.get("default_config"), toolset.get("configs")
     by_default = enabled(default, True)
-    said = configs if is_object(configs) else {}
-    on = tuple(name for name, config in said.items() if enabled(config, by_default))
-    off = tuple(name for name, config in said.items() if not enabled(config, by_default))
+    settings = configs if is_object(configs) else {}
+    on = tuple(name for name, config in settings.items() if enabled(config, by_default))
+    off = tuple(name for name, config in settings.items() if not enabled(config, by_default))
     server = _read(*found, allowed=None if by_default else on, denied=off if by_default else ())
     return msgspec.structs.replace(tool, server=server)
 

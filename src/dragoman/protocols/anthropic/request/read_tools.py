@@ -27,7 +27,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     cache_control: Cache | None = None
 
 
-class Function(Offer, frozen=True, gc=False, kw_only=True):
+class FunctionEntry(Offer, frozen=True, gc=False, kw_only=True):
     """A function. A tool without a type has the type `custom`; clients leave it out."""
 
     type: Literal["custom"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -43,8 +43,8 @@ class Hosted(Offer, frozen=True, gc=False, kw_only=True):
     mcp_server_name: str | None = None
 
 
-_functions = msgspec.json.Decoder(list[Function]).decode
-_function = Reader(Function)
+_functions = msgspec.json.Decoder(list[FunctionEntry]).decode
+_function = Reader(FunctionEntry)
 _offer = Reader(Offer)
 _hosted = Reader(Hosted)
 
@@ -82,7 +82,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
     return (_read_hosted(*_hosted.split(members, where), raw, type),)
 
 
-def _read_function(function: Function, extras: Obj | None, raw: Raw, where: str) -> Tool:
+def _read_function(function: FunctionEntry, extras: Obj | None, raw: Raw, where: str) -> Tool:
     need_object(function.input_schema, f"{where}.input_schema")
     if function.eager_input_streaming is not msgspec.UNSET:
         extras = {**(extras or {}), "eager_input_streaming": function.eager_input_streaming}
@@ -100,6 +100,7 @@ def _read_function(function: Function, extras: Obj | None, raw: Raw, where: str)
 
 def _builtin(offer: Offer, extras: Obj | None, raw: msgspec.Raw, entry: Obj) -> Tool:
     description, schema = BUILTINS[entry["type"]]
+    # Claude gets the size of the screen from Anthropic. Other models only get the description.
     width, height = entry.get("display_width_px"), entry.get("display_height_px")
     if width and height:
         description += f" The screen is {width} by {height} pixels."
@@ -150,11 +151,11 @@ def _read_hosted(hosted: Hosted, extras: Obj | None, raw: msgspec.Raw, type: str
 
 def read_tool_choice(body: Obj, tools: tuple[Tool, ...]) -> tuple[ToolChoice | None, bool | None]:
     """Read `tool_choice`, which also says whether calls may be parallel."""
-    said = mapping(body, "tool_choice", "")
-    if said is None:
+    given = mapping(body, "tool_choice", "")
+    if given is None:
         return None, None
-    mode = choice(said, "type", "tool_choice", ("auto", "any", "tool", "none"))
-    serial = boolean(said, "disable_parallel_tool_use", "tool_choice")
+    mode = choice(given, "type", "tool_choice", ("auto", "any", "tool", "none"))
+    serial = boolean(given, "disable_parallel_tool_use", "tool_choice")
     parallel = None if serial is None else not serial
     match mode:
         case "auto":
@@ -164,7 +165,7 @@ def read_tool_choice(body: Obj, tools: tuple[Tool, ...]) -> tuple[ToolChoice | N
         case "any":
             return ToolChoice("required"), parallel
         case "tool":
-            return _named(need_string(said, "name", "tool_choice"), tools, body), parallel
+            return _named(need_string(given, "name", "tool_choice"), tools, body), parallel
         case _:
             return reject("is required", "tool_choice", "type")
 
@@ -173,7 +174,7 @@ def _named(name: str, tools: tuple[Tool, ...], body: Obj) -> ToolChoice:
     tool = next((t for t in tools if t.name == name), None)
     if tool is not None:
         return ToolChoice("named", name, tool.namespace)
-    if "mcp_servers" in body:  # only the server knows their tools
+    if "mcp_servers" in body:  # the request does not list the tools of an MCP server
         return ToolChoice("named", name)
     return reject(f"no tool is named {name!r}", "tool_choice", "name")
 

@@ -95,6 +95,7 @@ def _restored_text(block: Obj) -> Obj:
         return block
     own = [citation for citation in citations if not is_borrowed(citation)]
     rest = {key: value for key, value in block.items() if key != "citations"}
+    # Anthropic does not know the pages of another provider's search.
     return rest | {"citations": own} if own else rest
 
 

@@ -1,4 +1,4 @@
-"""What of a conversation Anthropic can take; the rest is dropped with a notice, or refused."""
+"""Keep the parts of a conversation that Anthropic accepts. Drop the others with a notice, or refuse them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ...common.notices import Notices
 from ..answer.decoder import NAME
 from .restore import goes_back
 
+# Anthropic answers any other image type with a 400.
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 
@@ -32,17 +33,17 @@ def is_own(raw: Raw | None) -> bool:
 
 
 class Carry:
-    """Goes through a conversation's messages. What it lets pass, the block writer can write."""
+    """Filters the messages of a conversation. `BlockWriter` can write every part that remains."""
 
     def __init__(self, target: Target, notices: Notices) -> None:
         self._target = target
         self._notices = notices
 
     def message(self, message: Message, index: int) -> Message:
-        """One message without what cannot go with it; perhaps without any parts."""
+        """The message without unsupported parts. No part may remain."""
         if message.name:
             text = "Anthropic's messages have no names"
-            self._notices.say("message-name-dropped", f"messages[{index}]", text)
+            self._notices.warn("message-name-dropped", f"messages[{index}]", text)
         if message.role in ("system", "developer"):
             return Message("system", tuple(self._system(message, f"messages[{index}]")))
         parts: list[Part] = []
@@ -60,12 +61,13 @@ class Carry:
             elif isinstance(part, Opaque) and is_own(part.raw):
                 kept.append(part)
             elif not isinstance(part, Text):
-                self._notices.say("opaque-dropped", path, "a system prompt can only be text")
+                self._notices.warn("opaque-dropped", path, "a system prompt can only be text")
         return kept
 
     def _part(self, part: Part, index: int, at: int, role: str) -> Part | None:
         if isinstance(part, Text):
-            # Anthropic refuses blocks without words, though it may write some itself.
+            # Anthropic refuses an empty or blank text block with a 400, although its own answers may contain
+            # one (anthropic-sdk-python issue 461). Chat clients send `content: ""` beside calls.
             if _is_blank(part):
                 return None
             return self._uncited(part, _path(index, at)) if part.citations else part
@@ -82,17 +84,19 @@ class Carry:
         return Text(part.text) if isinstance(part, Refusal) and not _is_blank(part) else None
 
     def _uncited(self, text: Text, path: str) -> Text:
-        """A citation of Anthropic's is bound to its own search; others cannot be made into one."""
+        """The text with Anthropic's own citations only."""
+        # A web citation needs the encrypted index of the search result that Anthropic itself returned. There
+        # is no way to make one for a page that another provider found.
         own = tuple(citation for citation in text.citations if is_own(citation.raw))
         if own == text.citations:
             return text
-        self._notices.say("citations-dropped", path, "sources found elsewhere cannot be cited")
+        self._notices.warn("citations-dropped", path, "sources found elsewhere cannot be cited")
         return msgspec.structs.replace(text, citations=own)
 
     def _media(self, media: Media, path: str, role: str) -> Media | None:
         if role == "assistant" and not is_own(media.raw):
             message = f"a {media.kind} made by a model cannot be sent back"
-            self._notices.say("assistant-media-dropped", path, message)
+            self._notices.warn("assistant-media-dropped", path, message)
             return None
         return sendable(media, path)
 
@@ -113,12 +117,12 @@ class Carry:
             return part
         kind = part.type or "a part"
         message = f"{kind} of {part.raw.protocol} has no counterpart"
-        self._notices.say("opaque-dropped", path, message)
+        self._notices.warn("opaque-dropped", path, message)
         return None
 
 
 def _path(index: int, at: int) -> str:
-    """Made only to complain."""
+    """The path of a part, for notices and errors."""
     return f"messages[{index}].parts[{at}]"
 
 
@@ -127,13 +131,13 @@ def _is_blank(part: Text | Refusal) -> bool:
 
 
 def sendable(media: Media, path: str) -> Media:
-    """`media` in a form Anthropic has a source for, or a refusal."""
+    """`media` in a form that Anthropic accepts. Raises `BadRequest` if there is none."""
     if is_own(media.raw):
         return media
     if media.kind not in ("image", "document"):
         raise BadRequest(f"Anthropic takes no {media.kind}", path)
     if media.data is None and media.text is None and media.url is None:
-        # Also what is known by a file id: that is its provider's alone.
+        # File ids are bound to the provider that stores the file.
         raise BadRequest("a file of another provider cannot be sent to Anthropic", path)
     if media.url is not None and not media.url.startswith(("https://", "http://")):
         raise BadRequest(f"Anthropic cannot fetch {media.url[:60]!r}", path)
@@ -143,7 +147,7 @@ def sendable(media: Media, path: str) -> Media:
 
 
 def _image(media: Media, path: str) -> Media:
-    # `image/jpg` is no media type, but it is what many write.
+    # `image/jpg` is not a registered media type, but many clients send it.
     type = media.media_type.lower().replace("image/jpg", "image/jpeg")
     if type not in _IMAGES:
         known = ", ".join(sorted(_IMAGES))

@@ -14,6 +14,7 @@ from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
 
 _PATH = "settings.reasoning"
+# Anthropic refuses a smaller budget, and a budget that is not below `max_tokens`.
 _SMALLEST_BUDGET = 1024
 
 
@@ -28,8 +29,10 @@ def write_thinking(
     takes = target.takes
     asked = bool(wanted.enabled or wanted.adaptive or wanted.budget or wanted.effort)
     if asked and takes.reasons is False:
-        notices.say("reasoning-dropped", _PATH, f"{target.model} does not think")
+        notices.warn("reasoning-dropped", _PATH, f"{target.model} does not think")
         return None, None
+    # Older Claude models know only budgets. Newer ones (from Opus 4.7 on) refuse a budget with a 400 and want
+    # adaptive thinking with an effort. `models.toml` says which model takes which.
     if takes.thinking_effort is False:
         return (_with_budget(wanted, max_tokens, notices) if asked else None), None
     if wanted.budget and takes.thinking_budget is not False:
@@ -38,8 +41,11 @@ def write_thinking(
     return thinking, _effort(wanted, notices)
 
 
-def thinking_as_said(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
-    """The same for an Anthropic client: in this protocol, an effort alone does not ask for thinking."""
+def unchanged_thinking(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
+    """The same for an Anthropic client: in this protocol, an effort alone does not switch thinking on.
+
+    In the others it does, so `write_thinking` may add `adaptive`.
+    """
     if wanted is None:
         return None, None
     if wanted.budget is not None:
@@ -55,7 +61,7 @@ def _off(target: Target, notices: Notices) -> Obj | None:
     if target.takes.reasons is False:
         return None
     if target.takes.always_reasons:
-        notices.say("effort-raised", _PATH, f"{target.model} cannot stop thinking")
+        notices.warn("effort-raised", _PATH, f"{target.model} cannot stop thinking")
         return None
     return {"type": "disabled"}
 
@@ -63,7 +69,7 @@ def _off(target: Target, notices: Notices) -> Obj | None:
 def _effort(wanted: Reasoning, notices: Notices) -> str | None:
     effort = reasoning_effort.effort(wanted)
     if effort == "minimal":
-        notices.say("effort-raised", _PATH, "Anthropic's lowest effort is low")
+        notices.warn("effort-raised", _PATH, "Anthropic's lowest effort is low")
         return "low"
     return effort
 
@@ -74,11 +80,11 @@ def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | 
     bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
     if bounded >= max_tokens:
         message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {max_tokens}"
-        notices.say("reasoning-dropped", _PATH, message)
+        notices.warn("reasoning-dropped", _PATH, message)
         return None
     if wanted.budget and bounded != wanted.budget:
         rule = "effort-lowered" if bounded < wanted.budget else "effort-raised"
-        notices.say(rule, _PATH, f"the thinking budget can only be {bounded}")
+        notices.warn(rule, _PATH, f"the thinking budget can only be {bounded}")
     return _shown({"type": "enabled", "budget_tokens": bounded}, wanted)
 
 
@@ -91,13 +97,13 @@ def _shown(thinking: Obj, wanted: Reasoning) -> Obj:
 def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Notices) -> Obj | None:
     """`thinking`, unless the current turn has calls without the thoughts before them.
 
-    With a budget, Anthropic refuses such a turn (protocols.md 4.5, 53). It occurs if another model made the
-    calls: its thoughts cannot be sent. Adaptive thinking accepts it.
+    With a budget, Anthropic refuses such a turn: the last assistant turn must start with a thinking block.
+    It occurs if another model made the calls: its thoughts cannot be sent. Adaptive thinking accepts it.
     """
     if thinking is None or thinking.get("type") != "enabled" or _begins_signed(messages):
         return thinking
     message = "the calls being answered come without the thoughts of this model"
-    notices.say("reasoning-dropped", _PATH, message)
+    notices.warn("reasoning-dropped", _PATH, message)
     return {"type": "disabled"}
 
 

@@ -48,7 +48,7 @@ class CallBlock(Block, tag="tool_use", frozen=True, gc=False):
     id: _Filled
     name: _Filled
     input: msgspec.Raw = _NO_INPUT
-    """Undecoded, so that the arguments keep the client's spelling (law 14)."""
+    """Undecoded, so that the arguments keep the client's spelling."""
     cache_control: Cache | None = None
     toolset_name: str | None = None
     caller: dict[str, Any] | None = None

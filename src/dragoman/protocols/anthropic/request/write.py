@@ -1,4 +1,4 @@
-"""A neutral request as the body of `POST /v1/messages`."""
+"""Write a neutral request as the body of `POST /v1/messages`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from ..answer.decoder import NAME
 from .cache_marks import mark_request, marks_nothing
 from .restore import restored_messages
 from .supported import is_own
-from .thinking import think_if_signed, thinking_as_said, write_thinking
+from .thinking import think_if_signed, unchanged_thinking, write_thinking
 from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
 from .write_tools import JSON_ONLY, schema_in_words, write_format, write_tool_choice
 
 PATH = "/v1/messages"
-# Nobody has seen a longest id; this is room for one that had to be escaped.
+# Anthropic documents the characters of an id and no length. The limit leaves room for an escaped id of
+# another provider, such as Kimi's `functions.Bash:0`.
 IDS = IdRule(r"[A-Za-z0-9_-]+", 4096)
 NAMES = NameRule(r"[A-Za-z0-9_-]+", 128)
 
-# A client that speaks Anthropic has said what its upstream is to read, toolsets and all.
+# The names of an Anthropic client are legal for an Anthropic upstream already, and so are its toolsets.
 _AS_GIVEN = NameRule(r"(?s).+", 1 << 16, namespaces=True)
+# This API version refuses sampling settings with a 400, even those with default values:
+# https://platform.claude.com/docs/en/api/versioning
 _WITHOUT_SAMPLING = "2026-10-21"
-# The values a thinking model takes.
+# The values (least, most) that Anthropic accepts while the model thinks.
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
 _LONGEST_USER = 256
 _SERVERS_BETA = "mcp-client-2025-11-20"
-"""Without it Anthropic knows no `mcp_servers`."""
+"""Without this beta header, Anthropic refuses `mcp_servers` as an unknown field."""
 _NO_COUNTERPART = (
     "presence_penalty",
     "frequency_penalty",
@@ -43,14 +46,14 @@ _NO_COUNTERPART = (
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
-    """The body, and what the answer's translation must know of it."""
+    """Write the body, and what the translation of the answer needs to know about it."""
     if request.raw is not None and is_own(request.raw):
         return _passed_on(request, request.raw.value, target)
     return _Writer(request, target).outgoing()
 
 
 def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
-    """The client's body with the upstream's model name, and without what the upstream refuses."""
+    """The body of an Anthropic client with the upstream's model name, without what the upstream refuses."""
     notices = Notices(target.strict)
     body = given | {"model": target.model}
     messages = restored_messages(request.messages, target)
@@ -60,17 +63,21 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         if thinking is not given.get("thinking"):
             body["thinking"] = thinking
     if target.anthropic_version == _WITHOUT_SAMPLING:
+        # The upstream's version is a fact of the config and may be newer than the version that the client was
+        # written for.
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
+    # `True`, not "blocks": this mark is for the whole request. GLM, which also speaks this protocol, answers
+    # 400 to the field.
     if target.cache_marks is True and marks_nothing(request):
         body["cache_control"] = mark_request(notices)
     names = ToolNames(request.tools, _AS_GIVEN)
-    return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
+    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), betas=request.betas)
 
 
 def _drop_sampling(key: str, why: str, notices: Notices) -> None:
-    notices.say(f"{key.replace('_', '-')}-dropped", f"settings.{key}", why)
+    notices.warn(f"{key.replace('_', '-')}-dropped", f"settings.{key}", why)
 
 
 class _Writer:
@@ -92,19 +99,19 @@ class _Writer:
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
         prompt = writer.write(self._target.ids or IDS, self._instruction())
         body = {key: value for key, value in self._body(prompt).items() if value is not None}
-        unsupported.say_dropped(self._settings, _NO_COUNTERPART, self._notices)
+        unsupported.warn_dropped(self._settings, _NO_COUNTERPART, self._notices)
         return Outgoing(
             members=self._with_extras(body),
             path=PATH,
             names=self._names,
             notices=self._notices.all(),
-            # Anthropic refuses a sequence of nothing but white space.
+            # Anthropic refuses a stop sequence of white space only. Dragoman looks for it in the answer.
             stop=tuple(s for s in self._settings.stop if s and not s.strip()),
-            betas=(_SERVERS_BETA,) if prompt.servers else (),
+            betas=(*self._request.betas, *((_SERVERS_BETA,) if prompt.servers else ())),
         )
 
     def _body(self, prompt: Prompt) -> Obj:
-        """All fields in their order; those that are None are not said."""
+        """All fields in order. Fields that are None are left out."""
         settings = self._settings
         max_tokens = settings.max_tokens
         if max_tokens is None:
@@ -113,9 +120,12 @@ class _Writer:
         thinking = think_if_signed(thinking, prompt.messages, self._notices)
         return {
             "model": self._target.model,
+            # Required by Anthropic and optional in all other protocols, so there is a default.
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
+            # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
+            # cache.
             "tools": prompt.tools or None,
             "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
@@ -140,7 +150,7 @@ class _Writer:
     def _thinking(self, max_tokens: int) -> tuple[Obj | None, str | None]:
         wanted = self._settings.reasoning
         if self._own:
-            return thinking_as_said(wanted)
+            return unchanged_thinking(wanted)
         return write_thinking(wanted, self._target, max_tokens, self._notices)
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
@@ -150,17 +160,18 @@ class _Writer:
         return {"type": "none"} if prompt.tools and not offered else written
 
     def _instruction(self) -> str | None:
-        """What the model is told of the form of its answer, where no setting does it."""
+        """The instruction to answer in JSON, for requests that Anthropic has no setting for."""
         wanted = self._settings.format
         if wanted is None or not self._formats_in_words():
             return None
         message = "the model is asked in words to answer in JSON: it has no setting for it"
-        self._notices.say("json-mode-emulated", "settings.format", message)
+        self._notices.warn("json-mode-emulated", "settings.format", message)
         return JSON_ONLY if wanted.kind == "json" else schema_in_words(wanted)
 
     def _formats_in_words(self) -> bool:
         wanted = self._settings.format
         unheld = not self._own and self._takes.schema_output is False
+        # Anthropic has structured output with a schema, but no mode for any JSON.
         return wanted is not None and (wanted.kind == "json" or unheld)
 
     def _output_config(self, effort: str | None) -> Obj | None:
@@ -173,7 +184,7 @@ class _Writer:
         return config or None
 
     def _sampling(self, thinking: Obj | None) -> Obj:
-        """What is left of the sampling settings: Anthropic takes ever fewer of them."""
+        """The sampling settings that this model and this API version accept."""
         given: Obj = {key: getattr(self._settings, key) for key in _SAMPLING}
         kept = {key: value for key, value in given.items() if value is not None}
         thinks = thinking is not None and thinking["type"] != "disabled"
@@ -182,14 +193,15 @@ class _Writer:
             if why:
                 del kept[key]
                 _drop_sampling(key, why, self._notices)
+        # OpenAI and Gemini allow temperatures up to 2, Anthropic up to 1.
         if kept.get("temperature", 0) > 1 and not self._own:
             kept["temperature"] = 1
             message = "Anthropic's highest temperature is 1"
-            self._notices.say("temperature-clamped", "settings.temperature", message)
+            self._notices.warn("temperature-clamped", "settings.temperature", message)
         return kept
 
     def _unsampled(self, key: str, kept: Obj, thinks: bool) -> str | None:
-        """Why a setting cannot be sent, if it cannot."""
+        """Why a setting cannot be sent; None if it can."""
         if self._target.anthropic_version == _WITHOUT_SAMPLING:
             return "this version of the API refuses it"
         if self._own:
@@ -213,7 +225,7 @@ class _Writer:
             unsupported.note_unsupported_fields(self._request, self._notices)
             return body
         for key, value in (self._request.extras or {}).items():
-            # What is known of `output_config` and what is not stand together again.
+            # The reader split `output_config` into its neutral and its unknown members.
             both = key == "output_config" and is_object(value)
             body[key] = body.get(key, {}) | value if both else value
         return body

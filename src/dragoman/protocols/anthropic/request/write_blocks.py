@@ -1,4 +1,4 @@
-"""Parts as Anthropic's content blocks."""
+"""Write neutral parts as Anthropic content blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .supported import is_own
 
 
 class Marks:
-    """Cache breakpoints, of which there are `marks` in all."""
+    """Places cache breakpoints. `marks` is the number of breakpoints in the whole request."""
 
     def __init__(self, marks: int, notices: Notices) -> None:
         self._surplus = cache_breakpoints.surplus(marks, notices)
@@ -37,6 +37,8 @@ class Marks:
     def put(self, block: Obj, cache: Cache | None) -> Obj:
         if cache is None:
             return block
+        # Anthropic refuses a fifth breakpoint. The last four are kept, because they cover the longest
+        # prefixes.
         if self._surplus:
             self._surplus -= 1
             return block
@@ -45,7 +47,7 @@ class Marks:
 
 def cache_control(cache: Cache) -> Obj:
     control: Obj = {"type": "ephemeral"}
-    # Five minutes or an hour; whatever others call their short one is Anthropic's default.
+    # Anthropic has two lifetimes. OpenAI's are 30 minutes and 12 hours.
     if cache.ttl is not None:
         control["ttl"] = cache.ttl if cache.ttl in ("5m", "1h") else _nearest(cache.ttl)
     return control
@@ -56,7 +58,10 @@ def _nearest(ttl: str) -> str:
 
 
 class CallIds:
-    """Ids as the upstream may see them. Some providers use one again in a later turn: not here."""
+    """Call ids that are legal and unique for the upstream.
+
+    Some providers (Bedrock Mantle: `call_0`) use the same id in every turn. Anthropic requires unique ids.
+    """
 
     def __init__(self, rule: IdRule) -> None:
         self._rule = rule
@@ -79,7 +84,7 @@ class CallIds:
 
 
 class BlockWriter:
-    """Writes parts in the order they stand in the prompt, which ids and marks depend on."""
+    """Writes parts. Call it in the order of the prompt: ids and cache marks depend on it."""
 
     def __init__(self, names: ToolNames, ids: CallIds, marks: Marks, notices: Notices, *, own: bool) -> None:
         self._names = names
@@ -109,7 +114,7 @@ class BlockWriter:
         return {"type": "text", "text": part.text}
 
     def _extended(self, block: Obj, extras: Obj | None) -> Obj:
-        """With the members that only Anthropic knows, for a client that speaks it."""
+        """`block` with the members that only Anthropic has, if the client speaks Anthropic."""
         return block | extras if extras and self._own else block
 
     def _text(self, text: Text) -> Obj:
@@ -146,6 +151,7 @@ class BlockWriter:
             return result.raw.parsed | {"tool_use_id": id}
         block: Obj = {"type": "tool_result", "tool_use_id": id}
         content = [self.block(part) for part in result.parts]
+        # Anthropic refuses an error result without content.
         if result.is_error and not content:
             content = [{"type": "text", "text": FAILED_SILENTLY}]
         if content:

@@ -1,4 +1,7 @@
-"""What the model reads: tools, system prompt and conversation, made in that order."""
+"""Write tools, system prompt and conversation, in the order in which Anthropic puts them into the prompt.
+
+Cache marks and call ids depend on this order.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from .write_tools import ToolWriter
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """The pieces of a body that hold the prompt."""
+    """The fields of a body that make up the prompt."""
 
     system: str | list[Obj] | None
     messages: list[Any]
@@ -31,13 +34,13 @@ class Prompt(msgspec.Struct, frozen=True):
     servers: list[Obj]
     """The MCP servers of these tools."""
     callable: bool
-    """May the tools be called? Otherwise they are there only because the history has calls."""
+    """May the model call the tools? False: they are declared only because the history has calls."""
 
 
 class PromptWriter:
     """Writes the prompt of one request.
 
-    `own`: the client speaks Anthropic, so that most of its messages and tools go out as they are.
+    `own`: the client speaks Anthropic, so most of its messages and tools are sent unchanged.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class PromptWriter:
         self._own = own
 
     def write(self, rule: IdRule, instruction: str | None) -> Prompt:
-        """`instruction` is said after everything else in the system prompt."""
+        """Write the prompt. `instruction` goes to the end of the system prompt, to keep the cached prefix."""
         messages = self._carried()
         marks = Marks(
             0 if self._own else cache_breakpoints.count_marks(messages) + self._marks_on_tools(),
@@ -79,7 +82,7 @@ class PromptWriter:
         return sum(tool.cache is not None for tool in self._request.tools)
 
     def _conversation(self, messages: Sequence[Message], blocks: BlockWriter) -> list[Any]:
-        """The client's own messages as they are, everything else as alternating turns."""
+        """Write the messages of an Anthropic client unchanged, all others as alternating turns."""
         written: list[Any] = []
         changed: list[Message] = []
         for message in messages:
@@ -101,7 +104,7 @@ class PromptWriter:
         return [{"role": turn.role, "content": blocks.blocks(turn.parts)} for turn in found]
 
     def _complete(self, written: list[Obj]) -> list[Obj]:
-        """A conversation must begin with the user."""
+        """Add a user message at the beginning if there is none: Anthropic refuses such a conversation."""
         first = next((m["role"] for m in written if m["role"] != "system"), None)
         if first == "user":
             return written
@@ -110,7 +113,9 @@ class PromptWriter:
 
 
 def _leading(messages: Sequence[Message]) -> int:
-    """How many messages make up `system`: an Anthropic client's own may also stand in place."""
+    """How many messages become the `system` field."""
+    # Newer Claude Code also sends messages of the role `system` inside `messages`. They stay there, because
+    # a message that moves to the top would change the prefix of the prompt cache in every turn.
     for count, message in enumerate(messages):
         in_place = message.raw is not None and not stands_at_top(message)
         if message.role != "system" or in_place:
@@ -132,26 +137,29 @@ def _system(messages: Sequence[Message], blocks: BlockWriter, instruction: str |
 
 
 def _shortest(system: list[Obj]) -> str | list[Obj] | None:
-    """A system prompt that is one plain text needs no block."""
+    """A system prompt that is one text without members as a string, as most clients write it."""
     if len(system) == 1 and system[0].keys() == {"type", "text"}:
         return system[0]["text"]
     return system or None
 
 
 def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:
-    """Nothing may stand between calls and their results: a system message there comes later."""
+    """Move a system message from between calls and their results to behind the results.
+
+    Anthropic requires that the message after a call begins with its result.
+    """
     for index in range(len(found) - 2):
         calling, between, answering = found[index : index + 3]
         if between.role != "system" or answering.role != "user":
             continue
         if any(isinstance(part, ToolCall) for part in calling.parts):
             message = "a system message between calls and their results stands after these"
-            notices.say("system-moved", "messages", message)
+            notices.warn("system-moved", "messages", message)
             found[index + 1], found[index + 2] = answering, between
 
 
 def _strip_end(turn: Turn) -> None:
-    """Words to be continued may not end in white space."""
+    """Remove white space at the end of a prefill: Anthropic refuses a final assistant text that has some."""
     last = turn.parts[-1]
     if isinstance(last, Text):
         turn.parts[-1] = msgspec.structs.replace(last, text=last.text.rstrip())

@@ -12,10 +12,10 @@ from ....model.messages import Format, Raw, Request, Settings, Tool, ToolCall, T
 from ...common.fields import Obj, is_array, is_object
 from ...common.freeform import emulated
 from ...common.notices import Notices
-from ...common.schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
+from ...common.schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, warn_dropped
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
-from ...common.unsupported import say_deferred
+from ...common.unsupported import warn_deferred
 from .read_servers import stands_among_servers
 from .supported import is_own
 from .write_blocks import Marks
@@ -28,8 +28,8 @@ _HOSTED: dict[str, Obj] = {
 }
 
 # The keywords that Anthropic enforces (structured output and strict tools), from `transform_schema` of its
-# SDK.
-_HELD = Dialect(
+# SDK. It refuses a schema with any other keyword.
+_ENFORCED = Dialect(
     keywords=frozenset(
         {
             *("$defs", "$ref", "type", "enum", "const", "anyOf", "allOf", "description", "title"),
@@ -64,6 +64,7 @@ class ToolWriter:
         last: Raw | None = None
         for index, tool in enumerate(self._request.tools):
             # All members of a toolset are one entry.
+            # `computer_toolset_20260801` is one entry on the wire and one neutral tool per action.
             if tool.raw is not None and tool.raw is last:
                 continue
             if is_offered(tool, self._request.settings.tool_choice):
@@ -85,7 +86,7 @@ class ToolWriter:
             return None if stands_among_servers(tool.raw) else tool.raw.parsed
         if tool.kind == "hosted":
             return self._hosted(tool, path)
-        say_deferred(tool, self._notices)
+        warn_deferred(tool, self._notices)
         name = self._names.out(tool.name, tool.namespace)
         block = self._custom(tool, path) if tool.kind == "custom" else self._function(tool, path)
         return self._marks.put({"name": name} | block, tool.cache)
@@ -96,14 +97,15 @@ class ToolWriter:
         # Only a strict schema has to be checked.
         schema = tool.schema if tool.strict else tool.parameters
         block["input_schema"] = sanitised(schema, ANTHROPIC, lost.append)
-        say_dropped(lost, f"{path}.parameters", self._notices)
+        warn_dropped(lost, f"{path}.parameters", self._notices)
         # Arguments are always an object, even if the schema allows other types.
         block["input_schema"]["type"] = "object"
-        if tool.strict and _can_be_held(block["input_schema"]):
+        if tool.strict and _can_be_enforced(block["input_schema"]):
             block["strict"] = True
         elif tool.strict:
-            message = f"the schema of {tool.name!r} says more than Anthropic can hold a model to"
-            self._notices.say("strict-dropped", path, message)
+            # Anthropic refuses the whole request if a strict schema has a keyword that it cannot enforce.
+            message = f"the schema of {tool.name!r} has keywords that Anthropic cannot enforce"
+            self._notices.warn("strict-dropped", path, message)
         return block
 
     def _custom(self, tool: Tool, path: str) -> Obj:
@@ -117,13 +119,13 @@ class ToolWriter:
         known = _HOSTED.get(tool.hosted or "")
         if known is None or known["name"] in self._names.declared():
             message = f"{tool.hosted or tool.name} is run by another provider"
-            self._notices.say("hosted-tool-dropped", path, message)
+            self._notices.warn("hosted-tool-dropped", path, message)
             return None
         return dict(known)
 
     def _toolset(self, tool: Tool, path: str) -> Obj:
         """The tools of an MCP server. The server itself is named beside the tools."""
-        server = reachable(tool, path, self._notices, filters=True)
+        server = reachable(tool, path, filters=True)
         token, headers = token_and_headers(server.headers)
         if headers:
             raise BadRequest(f"Anthropic sends no headers to tool servers, as {next(iter(headers))!r}", path)
@@ -155,7 +157,7 @@ def write_tool_choice(
     if wanted is not None and wanted.mode in ("required", "named") and (thinks or forced is None):
         why = "a model that thinks on a budget" if thinks and forced else "a model without the tool"
         message = f"{why} cannot be forced to call one"
-        notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+        notices.warn("forced-choice-downgraded", "settings.tool_choice", message)
         forced = None
     if not tools:
         return None
@@ -187,8 +189,8 @@ def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj |
 def write_format(format: Format, notices: Notices) -> Obj:
     """Write `output_config.format`. It has no name and no `strict`."""
     lost: list[str] = []
-    schema = output_schema(_closed(format.schema or {}, lost.append), _HELD, lost.append)
-    say_dropped(lost, "settings.format.schema", notices)
+    schema = output_schema(_closed(format.schema or {}, lost.append), _ENFORCED, lost.append)
+    warn_dropped(lost, "settings.format.schema", notices)
     return {"type": "json_schema", "schema": schema}
 
 
@@ -198,11 +200,11 @@ def schema_in_words(format: Format) -> str:
     return f"{JSON_ONLY} It must follow this JSON Schema:\n{schema}"
 
 
-def _can_be_held(schema: Schema) -> bool:
+def _can_be_enforced(schema: Schema) -> bool:
     """Does Anthropic accept this schema as strict without changes?"""
     left_out: list[str] = []
     closed = _closed(schema, left_out.append)
-    output_schema(closed, _HELD, left_out.append)
+    output_schema(closed, _ENFORCED, left_out.append)
     return not left_out and closed == schema
 
 
@@ -210,7 +212,7 @@ def _closed(schema: Schema, note: Callable[[str], None]) -> Schema:
     """Close every object, as Anthropic requires. Values that fit the closed schema fit the original, too."""
     result: Schema = {}
     for keyword, value in schema.items():
-        if not _is_held(keyword, value):
+        if not _is_enforced(keyword, value):
             note(keyword)
         else:
             # A value that fits `oneOf` also fits `anyOf`.
@@ -221,7 +223,7 @@ def _closed(schema: Schema, note: Callable[[str], None]) -> Schema:
     return result
 
 
-def _is_held(keyword: str, value: Any) -> bool:
+def _is_enforced(keyword: str, value: Any) -> bool:
     """Is this keyword enforced with this value? Some keywords are supported with certain values only."""
     match keyword:
         case "format":

@@ -85,6 +85,7 @@ class StreamEncoder:
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall):
             self._calls[block] = BlockBuilder(part)
+            # Cursor shows the tool's name while the arguments are still being written.
             out.append(_frame(announced(part, self._called)))
             self._called += 1
         elif isinstance(part, Thinking):

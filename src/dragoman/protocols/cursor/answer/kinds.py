@@ -1,6 +1,6 @@
 """Cursor's own tools as data: their numbers, their parameter structures, and the names that models use.
 
-Numbers and structures come from Cursor's internal protocol (`ClientSideToolV2`, protocols.md 5.2). This table
+Numbers and structures come from Cursor's internal protocol (`ClientSideToolV2`). This table
 lists the tools whose whole structure is known. Every other tool is sent as an MCP tool.
 """
 

@@ -31,7 +31,7 @@ from ...common.typed_json import as_json, reads_body
 from ...openai_chat.request import read as chat
 from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
-from ...openai_chat.request.read_pairs import Conversation
+from ...openai_chat.request.read_pairs import ChatPairing
 from ...openai_responses.request import read as responses
 from .freeform_calls import with_freeform_calls
 from .read_choice import read_choice
@@ -64,7 +64,7 @@ def _read(fields: Obj) -> Request:
     if found <= {CHAT}:
         return chat.read_request(msgspec.json.encode(fields), "")
     stream = bool(boolean(fields, "stream", ""))
-    include_usage = chat_settings.read_usage_wish(fields, stream)
+    include_usage = chat_settings.wants_usage(fields, stream)
     if found == {RESPONSES}:
         request = responses.read_request(msgspec.json.encode(_without_usage_wish(fields)), "")
         return msgspec.structs.replace(request, include_usage=include_usage)
@@ -90,6 +90,7 @@ def _tidied_turn(turn: Any) -> Any:
     if not is_object(turn) or "role" not in turn or turn.get("content") not in (None, []):
         return turn
     calls = turn.get("tool_calls") or turn.get("function_call")
+    # OpenAI refuses an empty array beside calls. It wants null there, and a string everywhere else.
     return {**turn, "content": None if calls else ""}
 
 
@@ -104,19 +105,19 @@ def _without_usage_wish(fields: Obj) -> Obj:
 
 
 def _messages(fields: Obj) -> tuple[Message, ...]:
-    conversation = Conversation()
+    conversation = ChatPairing()
     turns = [conversation.add(read_turn(turn, where), where) for where, turn in _turns(fields)]
     return (*_prompts(fields), *map(plain, turns))
 
 
 def _turns(fields: Obj) -> list[tuple[str, Obj]]:
-    said = fields.get("input")
-    if isinstance(said, str):
-        said = [{"role": "user", "content": said}]
-    if said and fields.get("messages"):
-        reject("cannot be combined with messages: which of them is the conversation?", "input")
-    key = "input" if said else "messages"
-    turns = objects({key: said or fields.get("messages")}, key, "")
+    given = fields.get("input")
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    if given and fields.get("messages"):
+        reject("cannot be combined with messages: send the conversation in one of them", "input")
+    key = "input" if given else "messages"
+    turns = objects({key: given or fields.get("messages")}, key, "")
     return turns or reject("must not be empty", key)
 
 

@@ -47,18 +47,18 @@ def _parts(content: list[tuple[str, Obj]], role: Role) -> list[Part]:
 
 def _with_result(message: Message, parts: list[Part], where: str) -> Message:
     """Read a tool result. It may also be wrapped in an Anthropic block."""
-    said: list[Text | Media] = []
+    content: list[Text | Media] = []
     failed = False
     for part in parts:
         if isinstance(part, ToolResult):
-            said += part.parts
+            content += part.parts
             failed = failed or part.is_error
         elif isinstance(part, (Text, Media)):
-            said.append(part)
+            content.append(part)
         else:
-            reject("holds what cannot stand in a tool's answer", where, "content")
+            reject("has a part that is not allowed in a tool's result", where, "content")
     (result,) = message.parts
-    result = msgspec.structs.replace(result, parts=tuple(said), is_error=failed)
+    result = msgspec.structs.replace(result, parts=tuple(content), is_error=failed)
     return msgspec.structs.replace(message, parts=(result,))
 
 

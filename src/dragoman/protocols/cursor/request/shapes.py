@@ -1,8 +1,9 @@
 """Detect the protocol of each level of a body. Cursor mixes protocols, depending on the model and the mode.
 
-Known forms (protocols.md 5.1): plain Chat; Responses on the Chat path (`input`, flat tools) with Chat's
-`stream_options`; Anthropic's blocks and tools in Chat messages, for models called `claude-*`; nested
-functions beside a flat freeform ApplyPatch. A form that all protocols share gives no protocol.
+Known forms: plain Chat (Ask mode); Responses on the Chat path (`input`, flat tools) with Chat's
+`stream_options`, for GPT models; Anthropic's blocks and tools in Chat messages, for models called `claude-*`;
+nested functions beside a flat freeform ApplyPatch. A whole-body template would miss such mixtures, so each
+level is detected separately. A form that all protocols share gives no protocol.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def _word(value: object) -> str:
 
 
 def _fields(body: Obj) -> Iterator[str]:
-    said = {key for key, value in body.items() if value is not None}
-    if said & CHAT_FIELDS:
+    given = {key for key, value in body.items() if value is not None}
+    if given & CHAT_FIELDS:
         yield CHAT
-    if said & RESPONSES_FIELDS:
+    if given & RESPONSES_FIELDS:
         yield RESPONSES
-    if said & ANTHROPIC_FIELDS:
+    if given & ANTHROPIC_FIELDS:
         yield ANTHROPIC
 
 

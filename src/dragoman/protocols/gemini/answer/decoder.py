@@ -22,8 +22,8 @@ from ....model.messages import Citation, Media, Opaque, Raw, Seal, Thinking, Too
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
+from ...common.answer_decoder import AnswerDecoder
 from ...common.fields import is_array, is_object
-from ...common.surrogate_joiner import SurrogateJoiner
 from ...common.text_blocks import TextBlocks
 from . import wire
 from .partial_args import PartialArguments
@@ -37,18 +37,13 @@ _read = StructReader(wire.Chunk)
 _read_part = StructReader(wire.Part, frozenset({"text"}))
 
 
-class Decoder:
+class Decoder(AnswerDecoder):
     """Decodes one answer. Gemini has no end marker: it ends with a finish reason and the stream."""
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
-        self.clean = True
-        self.ending = False
-        self._issuer = issuer
+        super().__init__(issuer)
         self._verbatim_check = VerbatimCheck() if check_verbatim else None
         self._blocks = TextBlocks()
-        self._started = False
-        self._over = False
-        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._detail: str | None = None
         self._call: int | None = None
@@ -60,14 +55,12 @@ class Decoder:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # `[DONE]` does not belong to this protocol
+            self.clean = False  # gateways that also serve Chat send `[DONE]`, which google-genai rejects
             return []
         try:
             chunk = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
-            chunk = _read.loosely(frame.data, error)
-            self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would reject the frame, too
+            chunk = self._read_loosely(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(chunk)
         if chunk.error:
@@ -83,8 +76,7 @@ class Decoder:
         if self._over:
             return []
         if self._stop is None:
-            when = "in the middle of the answer" if self._started else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+            return self._cut_off(begun=self._started)
         out: list[Event] = []
         self._end_call(out)
         self._blocks.end(out)
@@ -92,20 +84,19 @@ class Decoder:
         self._over = True
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _fail(self, failure: Failed) -> list[Event]:
-        self._over = True
-        return [failure]
-
     def _chunk(self, chunk: wire.Chunk, frame: Frame, out: list[Event]) -> None:
         for candidate in chunk.candidates or ():
             if candidate.index:
+                # A further candidate (`candidateCount`). The neutral answer has one.
                 out.append(Unknown(NAME, frame.event, frame.data))
                 return
             self._candidate(candidate, out)
             if self._over:
                 return
+        # Vertex sends `usageMetadata` with only `trafficType` on most chunks.
         if chunk.usageMetadata is not None and (usage := _usage(chunk.usageMetadata)).known:
             out.append(UsageSeen(usage))
+        # A blocked prompt has no candidate and no finish reason. It must not become an empty success.
         blocked = (chunk.promptFeedback or {}).get("blockReason")
         if blocked and not chunk.candidates:
             self._finish(Stop.FILTER, str(blocked))
@@ -121,6 +112,8 @@ class Decoder:
         # `OTHER` and unknown reasons count as a filter: Google stops answers for them without an explanation.
         stop = Stop.END if reason == _UNSPECIFIED else stop_reasons.meaning(reason) or Stop.FILTER
         if isinstance(stop, FailureKind):
+            # `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`: Gemini may send a call beside it. The call
+            # must not run, so the whole answer fails.
             message = candidate.finishMessage or f"the model's tool call failed: {reason}"
             out.extend(self._fail(stop_reasons.failure(stop, reason, message)))
         else:
@@ -145,8 +138,8 @@ class Decoder:
         else:
             self._opaque(raw, out)
         if part.thoughtSignature:
-            # A signature may come late, on a last part with empty text (protocols.md 4.7, 126). It becomes a
-            # thinking block of its own, so that the client sends it back.
+            # A signature may come late, on a last part with empty text. It becomes a separate thinking block,
+            # so that the client sends it back.
             self._whole(Thinking(seal=self._seal(part.thoughtSignature)), out)
 
     def _opaque(self, raw: bytes, out: list[Event]) -> None:
@@ -235,7 +228,8 @@ def _count(value: wire.Count) -> int | None:
 def _usage(usage: wire.UsageMetadata) -> Usage:
     prompt, cached = _count(usage.promptTokenCount), _count(usage.cachedContentTokenCount)
     candidates, thoughts = _count(usage.candidatesTokenCount), _count(usage.thoughtsTokenCount)
-    # Gemini's candidates exclude thoughts, and its prompt includes cached tokens (protocols.md 1D.4).
+    # Gemini counts differently from the neutral usage: `candidatesTokenCount` excludes thoughts, and
+    # `promptTokenCount` includes cached tokens.
     counted = candidates is not None or thoughts is not None
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0)),

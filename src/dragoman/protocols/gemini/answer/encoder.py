@@ -32,6 +32,7 @@ NAME = "gemini"
 
 FINISHES: dict[Stop, str] = {
     Stop.END: "STOP",
+    # Gemini has no reason for calls: the client looks for `functionCall` parts.
     Stop.TOOL: "STOP",
     Stop.MAX_TOKENS: "MAX_TOKENS",
     Stop.CONTEXT_FULL: "MAX_TOKENS",
@@ -140,6 +141,7 @@ class StreamEncoder:
             out += (head, one_line(_json(value)), self._tail)
 
     def _end(self, event: End, out: list[bytes]) -> None:
+        # Google's last chunk has an empty text, too. Clients read `content.parts` without a check.
         candidate: dict[str, Any] = {"content": {"parts": [{"text": ""}], "role": "model"}}
         candidate |= ending(event, self._citations, self._searches)
         value: dict[str, Any] = {"candidates": [candidate]}
@@ -204,7 +206,7 @@ def ending(end: End, citations: list[Citation], searches: list[Search]) -> dict[
 
 
 def grounding(searches: list[Search]) -> dict[str, Any]:
-    """What was searched for, and what was found: Gemini has no other place for a search."""
+    """The queries and the found pages. Gemini has no other place for a search."""
     found = {source.url: source for search in searches for source in search.sources}
     return {
         "webSearchQueries": [search.query for search in searches],
@@ -217,6 +219,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
     output = usage.output or 0
     value: dict[str, Any] = {
         "promptTokenCount": usage.prompt,
+        # Google counts thoughts apart from the candidates.
         "candidatesTokenCount": max(0, output - reasoning),
         "totalTokenCount": usage.prompt + max(output, reasoning) + (usage.tool_prompt or 0),
     }

@@ -1,4 +1,7 @@
-"""Join arguments that Vertex streams as `partialArgs`: each has a JSON path and a part of a value."""
+"""Join arguments that Vertex streams as `partialArgs`: each has a JSON path and a part of a value.
+
+The arguments become text only at the end of the call, because a piece may belong to any path.
+"""
 
 from __future__ import annotations
 

@@ -60,6 +60,8 @@ class VerbatimCheck:
         args = bytes(call.args).strip()
         if not call.name or call.partialArgs is not None:
             return False
+        # Gemini 2 sends no ids, Gemini 3 sends unique ones. An empty or repeated id would confuse the
+        # client's pairing.
         if call.id is not msgspec.UNSET:
             if not call.id or call.id in self._ids:
                 return False
@@ -68,7 +70,7 @@ class VerbatimCheck:
 
     def _adds_up(self, usage: wire.UsageMetadata) -> bool:
         if usage.promptTokenCount is msgspec.UNSET:
-            return True  # Vertex sends chunks with only `trafficType` (protocols.md 4.7, 124)
+            return True  # Vertex sends chunks with only `trafficType`
         given = (
             usage.promptTokenCount,
             usage.candidatesTokenCount,

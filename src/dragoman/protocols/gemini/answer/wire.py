@@ -10,7 +10,7 @@ Count = int | msgspec.UnsetType | None
 
 
 class FunctionCall(msgspec.Struct, gc=False):
-    """`args` stays raw, which keeps its digits and key order (law 14)."""
+    """`args` stays raw, which keeps its digits and key order."""
 
     name: str | None = None
     id: str | msgspec.UnsetType | None = msgspec.UNSET

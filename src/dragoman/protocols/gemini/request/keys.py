@@ -1,7 +1,7 @@
 """Access to the members of a Gemini request: keys may be `camelCase` or `snake_case`, even in one body.
 
 google-genai itself mixes both (`generationConfig` beside `parameters_json_schema`), and the API accepts one
-object instead of a list (`"tools": {…}`, protocols.md 4.7, 128). Errors name a key as the client wrote it.
+object instead of a list (`"tools": {…}`). Errors name a key as the client wrote it.
 """
 
 from __future__ import annotations

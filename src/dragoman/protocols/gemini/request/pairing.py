@@ -29,11 +29,11 @@ def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[
 
     `elsewhere`: earlier turns are in cached content, so their calls are not in the request.
     """
-    calls = _Calls(messages, where, elsewhere)
+    calls = _CallIndex(messages, where, elsewhere)
     return tuple([calls.with_ids(message, index) for index, message in enumerate(messages)])
 
 
-class _Calls:
+class _CallIndex:
     """The calls of a conversation so far, and the open calls of the last model turn."""
 
     def __init__(self, messages: Sequence[Message], where: Where, elsewhere: bool) -> None:
@@ -52,6 +52,7 @@ class _Calls:
         """The next message, with ids."""
         by_model = message.role == "assistant"
         if by_model and not self._by_model:
+            # Gemini's responses answer the model turn before them. Consecutive model contents are one turn.
             self._waiting = []
         self._by_model = by_model
         parts: list[Part] | None = None
@@ -81,6 +82,8 @@ class _Calls:
         if self._taken is None:
             parts = (part for message in self._messages for part in message.parts)
             self._taken = {part.id for part in parts if isinstance(part, ToolCall)}
+        # The number comes from the position, so the id is the same in every later request of the
+        # conversation. A random id would change the prompt and invalidate the upstream's cache.
         word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24]
         number = self._count
         while (id := f"call_{number}_{word}") in self._taken or id in self._known:

@@ -14,7 +14,7 @@ import msgspec
 from ....model.errors import BadRequest
 from ....model.messages import Message, Raw, Request, Text
 from ...common.fields import Body, reject
-from ...common.typed_json import body_members, reads_body, value, values
+from ...common.typed_json import body_members, decode_members, reads_body, value
 from .keys import GEMINI, Fields, listed
 from .pairing import paired
 from .read_parts import read_content
@@ -29,7 +29,7 @@ _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countToken
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """Read the body and the path of a `generateContent` or `streamGenerateContent` request."""
-    top = Fields(values(body_members(body), _UNDECODED), "")
+    top = Fields(decode_members(body_members(body), _UNDECODED), "")
     model, stream = _addressed(path, top)
     given = top.get("contents")
     contents = [] if given is None else listed(given, "contents")
@@ -57,6 +57,7 @@ def _addressed(path: str, top: Fields) -> tuple[str, bool]:
     """The model, and whether to stream, from the path. Without a path, from `model` in the body."""
     if not path:
         return (top.string("model") or "").removeprefix("models/"), False
+    # Clients escape slashes in model names (`openrouter%2Fqwen…`), or do not.
     match = _ADDRESS.search(unquote(path.partition("?")[0]))
     if match is None:
         raise BadRequest(f"the path {path!r} names no model")

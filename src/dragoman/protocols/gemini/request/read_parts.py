@@ -23,7 +23,7 @@ from ....model.messages import (
 from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, as_object, join, reject
-from ...common.typed_json import Reader, said, value
+from ...common.typed_json import Reader, optional, value
 from . import wire
 from .keys import GEMINI, Fields, camel, listed
 from .read_media import read_media
@@ -32,6 +32,7 @@ BYPASS = "skip_thought_signature_validator"
 """Google's documented replacement for a lost signature. It is valid (url-safe) base64."""
 BYPASSES = frozenset({BYPASS, base64.b64encode(BYPASS.encode()).decode()})
 
+# Older clients send function responses with the role `function`.
 _ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}
 _ABOUT_A_PART = frozenset(
     {
@@ -88,7 +89,7 @@ class _Parts:
 
     def add_any(self, raw: msgspec.Raw | msgspec.UnsetType) -> None:
         """Add the parts of a content: a list, or a single part."""
-        given = said(raw)
+        given = optional(raw)
         if given is None:
             return
         for at, (item, where) in enumerate(listed(given, join(self._where, "parts"))):
@@ -116,6 +117,8 @@ class _Parts:
         elif raw is not None and (other := _other(raw, self._path(at))) is not None:
             self.read.append(other)
         if seal is not None:
+            # A signature on a text part belongs to the turn. It becomes a thought without text after that
+            # part, and `write_contents` puts it back.
             self.read.append(Thinking("", seal))
 
     def role(self, given: str | None) -> Role:
@@ -125,6 +128,7 @@ class _Parts:
                 f"{given!r} is not one of {', '.join(_ROLES)}", self._where, "role"
             )
         else:
+            # Gemini's default role is user. A part with a call can only be the model's.
             role = "assistant" if self._called else "user"
         if role == "user" and self._called:
             reject("only the model makes a functionCall", self._where, "role")
@@ -136,6 +140,8 @@ class _Parts:
         return join(self._where, "parts" if at is None else f"parts[{at}]")
 
     def _seal(self, signature: str) -> Seal | None:
+        # A client sends it for a call of another model. It is no seal: the writer adds it again where Gemini
+        # needs it.
         if signature in BYPASSES:
             return None
         seal = sealed_reasoning.from_slot(signature, GEMINI).seal
@@ -166,7 +172,7 @@ class _Parts:
         self._responded = True
         text, is_error = _answer(response.response, response.name)
         parts: list[Text | Media] = [] if text is None else [Text(text)]
-        media = said(response.parts)
+        media = optional(response.parts)
         if media is not None:
             parts += _media(media, f"{self._path(at)}.{key}.parts")
         return ToolResult(
@@ -200,16 +206,17 @@ def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:
     """The text of a function's result, and whether it is an error."""
     if response is None:
         return None, False
+    # By Google's convention, `error` holds a failure.
     error = response.get("error")
     if error:
         return _text(error if len(response) == 1 else response), True
-    told = list(response)
-    if len(told) > 1:
+    keys = list(response)
+    if len(keys) > 1:
         # The AI SDK repeats the function's name beside the content; other clients add `error: null`.
         empty = {"name": name, "error": None}
-        told = [key for key in told if key not in empty or response[key] != empty[key]]
-    alone = len(told) == 1 and told[0] in _ANSWERS
-    return _text(response[told[0]] if alone else response), False
+        keys = [key for key in keys if key not in empty or response[key] != empty[key]]
+    alone = len(keys) == 1 and keys[0] in _ANSWERS
+    return _text(response[keys[0]] if alone else response), False
 
 
 def _text(value: Any) -> str:

@@ -101,12 +101,14 @@ def _logprobs(config: Fields) -> int | None:
 def _reasoning(config: Fields | None) -> Reasoning | None:
     if config is None:
         return None
+    # Gemini CLI sends THINKING_LEVEL_UNSPECIFIED.
     level = (config.string("thinkingLevel") or _UNSPECIFIED_LEVEL).upper()
     if level != _UNSPECIFIED_LEVEL and level not in _LEVELS:
         reject(f"{level!r} is not one of {', '.join(_LEVELS)}", config.path("thinkingLevel"))
     effort = _LEVELS.get(level)
     budget = config.integer("thinkingBudget")
     show = config.boolean("includeThoughts")
+    # Google's values: 0 switches thinking off, -1 lets the model decide.
     if budget == 0:
         return Reasoning(enabled=False, show=show)
     adaptive = budget == -1
@@ -118,6 +120,7 @@ def _reasoning(config: Fields | None) -> Reasoning | None:
 
 def _format(config: Fields) -> Format | None:
     mime = config.string("responseMimeType")
+    # Gemini CLI sends upper-case types in `responseJsonSchema`, so `json_schema` reads both forms.
     schema = config.mapping("responseJsonSchema") or config.mapping("responseSchema")
     for entry in config.children("responseFormat"):
         if (text := entry.child("text")) is not None:
@@ -138,6 +141,7 @@ def _tool_choice(top: Fields, tools: tuple[Tool, ...]) -> ToolChoice | None:
     if mode not in _MODES:
         reject(f"{mode!r} is not one of {', '.join(_MODES)}", calling.path("mode"))
     allowed = calling.strings("allowedFunctionNames")
+    # Cached content may hold tools that the request does not repeat.
     if top.get("cachedContent") is None:
         _check_declared(calling, allowed, tools)
     if mode == "ANY":

@@ -9,7 +9,7 @@ import msgspec
 from ....model.messages import Raw, Tool, ToolServer
 from ...common.fields import Obj, as_object, is_array, is_object, join
 from ...common.tool_servers import token_and_headers
-from ...common.typed_json import Reader, items, members_of, opens_object, said, value
+from ...common.typed_json import Reader, items, members_of, opens_object, optional, value
 from .keys import GEMINI, Fields, camel, listed
 from .schemas import read_schema
 
@@ -24,6 +24,8 @@ _HOSTED = {
     "computerUse": "computer",
     "mcpServers": "mcp",
 }
+# Three names in use: `parameters` (AI SDK 6, opencode, Cline), `parametersJsonSchema` (Gemini CLI, Qwen Code,
+# pi), and `parameters_json_schema` (google-genai). A reader of only one would call tools without arguments.
 _SCHEMAS = {
     "parametersJsonSchema": "json_schema",
     "parameters_json_schema": "snake_json_schema",
@@ -60,7 +62,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
     """Read one entry of `tools`: functions, hosted tools, or both."""
     tools: list[Tool] = []
     for key, member in members_of(raw, where).items():
-        given, name = said(member), camel(key)
+        given, name = optional(member), camel(key)
         if given is None:
             continue
         if name == "functionDeclarations":
@@ -131,7 +133,7 @@ def _read_function(given: Declaration, extras: Obj | None, raw: msgspec.Raw, whe
 
 
 def _parameters(given: Declaration, where: str) -> Obj | msgspec.Raw | None:
-    schema = said(given.json_schema) or said(given.snake_json_schema) or said(given.parameters)
+    schema = optional(given.json_schema) or optional(given.snake_json_schema) or optional(given.parameters)
     if schema is None:
         return None
     if not opens_object(schema):

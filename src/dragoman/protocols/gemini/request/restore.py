@@ -65,6 +65,7 @@ def _restored_part(part: Obj, target: Target) -> Obj:
         return result
     if is_own(seal, target):
         return result | {slot: seal.data}
+    # Another model thought this. Its text is no use to this model, and Gemini refuses a foreign signature.
     if fields.get("thought") or fields.get("text") == "":
         return {}
     return {k: v for k, v in result.items() if k != slot}
@@ -73,14 +74,14 @@ def _restored_part(part: Obj, target: Target) -> Obj:
 def sign_first_call(parts: list[Obj], wanted: bool) -> None:
     """Put a signature on the first call of a model turn, in place.
 
-    Gemini 3 refuses a turn whose first call has no signature (`wanted`); parallel calls need none (law 33).
+    Gemini 3 refuses a turn whose first call has no signature (`wanted`); parallel calls need none.
     Only the current turn must have it, but all turns get it: otherwise a part would change when its turn is
     no longer the current one, and the prompt cache would be invalid from there on.
     """
     call = next((part for part in parts if not _CALLS.isdisjoint(part)), None)
     if call is None or not _SIGNATURES.isdisjoint(call):
         return
-    # A late signature is on a separate part with empty text, but belongs to the call (protocols.md 4.6, 93).
+    # A late signature is on a separate part with empty text, but belongs to the call.
     late = next((part for part in parts if part.get("text") == "" and "thoughtSignature" in part), None)
     if late is not None:
         call["thoughtSignature"] = late["thoughtSignature"]

@@ -110,6 +110,7 @@ def json_schema(schema: Obj) -> Obj:
         result[key] = _converted(key, value)
     if result.get("type") in (None, "type_unspecified"):
         result.pop("type", None)
+    # Only Gemini has this format. JSON Schema has `enum` without a format.
     if result.get("format") == "enum":
         del result["format"]
     if "example" in result:

@@ -61,7 +61,7 @@ class Carrier:
             return self._moved(message, index)
         if message.name:
             text = "Gemini's messages have no names"
-            self._notices.say("message-name-dropped", f"messages[{index}]", text)
+            self._notices.warn("message-name-dropped", f"messages[{index}]", text)
         parts: list[Part] = []
         blank = False
         for at, part in enumerate(message.parts):
@@ -70,7 +70,7 @@ class Carrier:
                 blank = blank or not part.text
                 if part.citations:
                     path = _path(index, at)
-                    self._notices.say("citations-dropped", path, "Gemini takes no citations back")
+                    self._notices.warn("citations-dropped", path, "Gemini takes no citations back")
             else:
                 kept = self._part(part, index, at)
             if kept is not None:
@@ -78,11 +78,13 @@ class Carrier:
         return Message(message.role, tuple(_without_blanks(parts) if blank else parts), None, message.raw)
 
     def _moved(self, message: Message, index: int) -> Message:
-        self._notices.say(
+        self._notices.warn(
             "system-moved",
             f"messages[{index}]",
             "Gemini has no system messages there: sent as marked user text",
         )
+        # The tags keep the model from taking the text for the user's words. Moving it into
+        # `systemInstruction` would change the order, and invalidate the prompt cache.
         text = plain_text(message.parts)
         parts = (Text(f"<system>\n{text}\n</system>"),) if text else ()
         return Message("user", parts)
@@ -115,7 +117,7 @@ class Carrier:
         if is_from_gemini(part.raw):
             return part
         kind = part.type or "part"
-        self._notices.say("opaque-dropped", path, f"{kind} of {part.raw.protocol} means nothing to Gemini")
+        self._notices.warn("opaque-dropped", path, f"{kind} of {part.raw.protocol} means nothing to Gemini")
         return None
 
     def _media(self, media: Media, path: str) -> Media:
@@ -125,7 +127,7 @@ class Carrier:
         if media.file_id is not None:
             raise BadRequest("Gemini has no files of other providers", f"{path}.file_id")
         if media.name or media.context:
-            self._notices.say(
+            self._notices.warn(
                 "document-details-dropped", path, "Gemini takes no title or context of a document"
             )
         if media.text is not None:
@@ -133,9 +135,9 @@ class Carrier:
             return Media(kind=media.kind, media_type="text/plain", data=data)
         kind = media.media_type or guessed_type(media.url or "") or guessed_type(media.name or "")
         if not kind and media.kind == "document":
-            kind = "application/pdf"  # what the protocols that do not say it take a document for
+            kind = "application/pdf"  # OpenAI's file parts have no media type, and nearly all are PDF
         if not kind:
-            raise BadRequest("Gemini must be told the media type", f"{path}.media_type")
+            raise BadRequest("Gemini requires the media type", f"{path}.media_type")
         return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)
 
 

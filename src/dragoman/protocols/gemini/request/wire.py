@@ -15,7 +15,7 @@ class FunctionCall(msgspec.Struct, frozen=True, gc=False):
     name: Annotated[str, msgspec.Meta(min_length=1)]
     id: str | None = None
     args: msgspec.Raw = msgspec.Raw(b"{}")
-    """Undecoded, so that numbers keep the client's spelling (law 14)."""
+    """Undecoded, so that numbers keep the client's spelling."""
 
 
 class FunctionResponse(msgspec.Struct, frozen=True, gc=False):

@@ -21,19 +21,20 @@ from .write_tools import ToolWriter
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
+# The SDK allows 128 characters, but the API's own error message says 64.
 NAMES = NameRule(r"[A-Za-z_][A-Za-z0-9_.:-]*", 64)
 # A Gemini client's declarations are sent unchanged, so its names must stay, too.
-_AS_THEY_CAME = NameRule(r"(?s).*", 1 << 16)
+_UNCHANGED = NameRule(r"(?s).*", 1 << 16)
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body and the path of a `generateContent` request."""
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
-        names = ToolNames(request.tools, _AS_THEY_CAME)
+        names = ToolNames(request.tools, _UNCHANGED)
         return Outgoing(members=_same(request, request.raw.value, target), path=address, names=names)
     notices = Notices(target.strict)
-    names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
+    names = ToolNames(request.tools, _UNCHANGED if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
     remaining = stops(request.settings, notices)[1]
     return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
@@ -44,6 +45,7 @@ def _same(request: Request, value: Obj, target: Target) -> Obj:
     body = dict(value)
     if isinstance(body.get("model"), str):
         prefix = "models/" if body["model"].startswith("models/") else ""
+        # The body may repeat the model's name. It must agree with the path.
         body["model"] = prefix + target.model.removeprefix("models/")
     contents = restored_contents(request.messages, target)
     if contents is not None:

@@ -1,4 +1,4 @@
-"""A conversation in Gemini's shape: contents of parts, a call's signature on its own part."""
+"""Write a conversation as Gemini's `contents`. The signature of a call is on the same part as the call."""
 
 from __future__ import annotations
 
@@ -42,10 +42,13 @@ class ContentWriter:
         self._target = target
         self._signs = target.takes.signs_calls
         self._called: dict[str, tuple[str, str]] = {}
-        """The ids that the upstream gets for the calls so far, and the names of their functions."""
+        """For each call so far: its id for the upstream, and the name of its function."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
-        """Contents that alternate, each turn of calls followed by all their responses, in order."""
+        """Write alternating contents. All responses follow their calls in one content, in the same order.
+
+        Gemini refuses a content with fewer responses than the content before it has calls.
+        """
         found = turns(messages, self._notices)
         contents = [self._content(turn.role, turn.parts) for turn in found]
         if found[0].role != "assistant":
@@ -55,7 +58,7 @@ class ContentWriter:
         return [{"role": "user", "parts": [{"text": PLACEHOLDER}]}, *contents]
 
     def one_by_one(self, messages: Sequence[Message]) -> list[Any]:
-        """Contents as the client had them, for conversations that came over this very wire."""
+        """Write one content per message, for the conversation of a Gemini client."""
         contents: list[Any] = []
         for message in messages:
             if is_from_gemini(message.raw):
@@ -71,7 +74,8 @@ class ContentWriter:
     def _content(self, role: str, parts: Sequence[Part]) -> Obj:
         written: list[Obj] = []
         shown: list[Obj] = []
-        """What stands in results, but cannot stand in their responses: it follows behind all of them."""
+        """Media of results that the model does not take inside a response. It follows after all responses:
+        between them, it would separate the responses of parallel calls."""
         for part in parts:
             if isinstance(part, ToolResult):
                 written.append(self._response(part, shown))
@@ -84,7 +88,7 @@ class ContentWriter:
                 written.append(self._call(part))
             elif isinstance(part, Thinking):
                 _put_thought(written, part)
-            elif not isinstance(part, Search):  # which readers turn into a call and its result
+            elif not isinstance(part, Search):  # readers turn a search into a call and its result
                 written.append(_other(part))
         written += shown
         if role != "assistant":
@@ -93,7 +97,7 @@ class ContentWriter:
         return {"role": "model", "parts": written}
 
     def _remember(self, call: ToolCall) -> tuple[str, str]:
-        """A response must repeat the name of the function that was called."""
+        """Remember id and name of a call: Gemini requires the function's name in the response, too."""
         id, name = call_ids.for_upstream(call.id, self._ids), self._names.out(call.name, call.namespace)
         self._called[call.id] = id, name
         return id, name
@@ -106,7 +110,7 @@ class ContentWriter:
         return {"functionCall": written, "thoughtSignature": call.seal.data}
 
     def _response(self, result: ToolResult, shown: list[Obj]) -> Obj:
-        """A result. Media that may not stand in it is put into `shown`."""
+        """Write a result. Media that the model does not take in a response is added to `shown`."""
         id, name = self._called.get(result.call_id) or (
             call_ids.for_upstream(result.call_id, self._ids),
             self._names.out(result.name or result.call_id),
@@ -117,10 +121,11 @@ class ContentWriter:
             shown += [{"text": f"From the result of {name}:"}, *map(media_part, media)]
         text = plain_text(_pointing(result.parts) if apart else result.parts)
         if result.is_error and not text:
-            text = FAILED_SILENTLY  # an empty error is none
+            text = FAILED_SILENTLY  # the model would read `{"error": ""}` as a success
         written: Obj = {
             "id": id,
             "name": name,
+            # By Google's convention, `output` holds a result and `error` a failure.
             "response": {"error" if result.is_error else "output": text},
         }
         if media and not apart:
@@ -129,12 +134,15 @@ class ContentWriter:
 
 
 def _pointing(parts: Sequence[Text | Media]) -> list[Text]:
-    """`parts` with words in place of media."""
+    """`parts` with a text that stands for each image or file."""
     return [p if isinstance(p, Text) else Text(f"[{p.kind}: after the results]") for p in parts]
 
 
 def _put_thought(written: list[Obj], thought: Thinking) -> None:
-    """A thought; or, where it has no text, the signature of the part before it."""
+    """Write a thought. A thought without text is the signature of the part before it.
+
+    Gemini sends a late signature like that: on the last text, or on an extra part with empty text.
+    """
     seal = thought.seal
     if thought.text or seal is None:
         signature = {} if seal is None else {"thoughtSignature": seal.data}
@@ -160,7 +168,7 @@ def media_part(media: Media) -> Obj:
 
 
 def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | str | None:
-    """The system prompts at the beginning: one content, a part for each block."""
+    """Write the leading system prompts as one content with a part for each block."""
     if len(messages) == 1 and is_from_gemini(raw := messages[0].raw):
         return raw.value
     parts: list[Obj] = []
@@ -170,5 +178,5 @@ def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | s
                 parts += [{"text": part.text}] if part.text else []
             else:
                 path = f"messages[{index}]"
-                notices.say("opaque-dropped", path, "Gemini takes only text as system instruction")
+                notices.warn("opaque-dropped", path, "Gemini takes only text as system instruction")
     return {"parts": parts} if parts else None

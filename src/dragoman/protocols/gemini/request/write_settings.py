@@ -9,10 +9,12 @@ from ...common.fields import Obj
 from ...common.notices import Notices
 from .keys import is_from_gemini
 
+# Google documents at most five.
 _STOPS = 5
 _SEEDS = range(-(1 << 31), 1 << 31)
 
 _LEVELS: dict[Effort, str] = {
+    # Gemini 3 cannot switch thinking off.
     "none": "MINIMAL",
     "minimal": "MINIMAL",
     "low": "LOW",
@@ -21,6 +23,7 @@ _LEVELS: dict[Effort, str] = {
     "xhigh": "HIGH",
     "max": "HIGH",
 }
+# Google's value for a budget that the model chooses.
 _DYNAMIC = -1
 
 _TIERS = {
@@ -37,10 +40,11 @@ _TIERS = {
 def generation_config(request: Request, target: Target, notices: Notices) -> Obj:
     """All settings that Gemini supports, in a fixed order. The others get a notice."""
     settings = request.settings
-    unsupported.say_dropped(settings, ("logit_bias", "verbosity"), notices)
+    unsupported.warn_dropped(settings, ("logit_bias", "verbosity"), notices)
     if settings.parallel_tool_calls is False:
+        # Dropping all calls but the first would be the only way, and the model would not know about it.
         path = "settings.parallel_tool_calls"
-        notices.say("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
+        notices.warn("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
     config = {
         "maxOutputTokens": _max_tokens(settings.max_tokens, target, notices),
         "temperature": settings.temperature,
@@ -52,6 +56,7 @@ def generation_config(request: Request, target: Target, notices: Notices) -> Obj
         "candidateCount": settings.n,
         "stopSequences": list(stops(settings, notices)[0]) or None,
         "responseLogprobs": True if settings.logprobs is not None else None,
+        # `responseLogprobs` alone returns the logprobs of the chosen tokens, without alternatives.
         "logprobs": settings.logprobs or None,
         **_format(settings.format, emulates_format(request, target), notices),
         "thinkingConfig": thinking_config(settings.reasoning, target, notices),
@@ -64,7 +69,7 @@ def stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[
     wanted = tuple(s for s in settings.stop if s)
     if len(wanted) > _STOPS:
         message = f"Gemini takes {_STOPS} stop sequences: the others are looked for in its answer"
-        notices.say("stop-truncated", "settings.stop", message)
+        notices.warn("stop-truncated", "settings.stop", message)
     return wanted[:_STOPS], wanted[_STOPS:]
 
 
@@ -77,14 +82,14 @@ def _max_tokens(wanted: int | None, target: Target, notices: Notices) -> int | N
     if wanted is None or most is None or wanted <= most:
         return wanted
     message = f"Gemini answers with at most {most} tokens"
-    notices.say("max-tokens-lowered", "settings.max_tokens", message)
+    notices.warn("max-tokens-lowered", "settings.max_tokens", message)
     return most
 
 
 def _seed(seed: int | None, notices: Notices) -> int | None:
     if seed is None or seed in _SEEDS:
         return seed
-    notices.say("seed-dropped", "settings.seed", "Gemini takes seeds of 32 bits only")
+    notices.warn("seed-dropped", "settings.seed", "Gemini takes seeds of 32 bits only")
     return None
 
 
@@ -100,13 +105,13 @@ def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
         return {}
     if emulated:
         message = "Gemini 2 takes functions or JSON, not both: asked for in words"
-        notices.say("json-mode-emulated", "settings.format", message)
+        notices.warn("json-mode-emulated", "settings.format", message)
         return {}
     config: Obj = {"responseMimeType": "application/json"}
     if wanted.kind == "schema":
         dropped: list[str] = []
         schema = schemas.output_schema(wanted.schema, schemas.GEMINI, dropped.append)
-        schemas.say_dropped(dropped, "settings.format.schema", notices)
+        schemas.warn_dropped(dropped, "settings.format.schema", notices)
         config["responseJsonSchema"] = schema
     return config
 
@@ -118,11 +123,11 @@ def thinking_config(wanted: Reasoning | None, target: Target, notices: Notices) 
     if target.takes.reasons is False:
         if wanted.enabled is not False and wanted.effort != "none":
             message = f"{target.model} does not think"
-            notices.say("reasoning-dropped", "settings.reasoning", message)
+            notices.warn("reasoning-dropped", "settings.reasoning", message)
         return None
     effort = reasoning_effort.effort(wanted)
     if effort in ("xhigh", "max"):
-        notices.say("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
+        notices.warn("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
     config: Obj = {}
     if target.takes.thinking_effort is False:
         config["thinkingBudget"] = _budget(wanted, effort, target, notices)
@@ -137,7 +142,7 @@ def _level(effort: Effort, target: Target, notices: Notices) -> str:
     least = target.takes.least_effort.upper() or _LEVELS["minimal"]
     if effort == "none":
         message = f"{target.model} cannot stop thinking: {least} is the least"
-        notices.say("effort-raised", "settings.reasoning", message)
+        notices.warn("effort-raised", "settings.reasoning", message)
         return least
     return least if effort == "minimal" else _LEVELS[effort]
 
@@ -146,7 +151,7 @@ def _budget(wanted: Reasoning, effort: Effort | None, target: Target, notices: N
     takes = target.takes
     if effort == "none" and takes.least_budget:
         message = f"{target.model} cannot stop thinking: {takes.least_budget} tokens are the least"
-        notices.say("effort-raised", "settings.reasoning", message)
+        notices.warn("effort-raised", "settings.reasoning", message)
         return takes.least_budget
     if effort != "none" and wanted.budget is not None:
         return _bounded(wanted.budget, target, notices)
@@ -161,5 +166,5 @@ def _bounded(budget: int, target: Target, notices: Notices) -> int:
     if most is None or budget <= most:
         return budget
     message = f"{target.model} thinks for at most {most} tokens"
-    notices.say("effort-lowered", "settings.reasoning", message)
+    notices.warn("effort-lowered", "settings.reasoning", message)
     return most

@@ -13,7 +13,7 @@ from ...common.freeform import emulated
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
-from ...common.unsupported import say_deferred
+from ...common.unsupported import warn_deferred
 from .keys import is_from_gemini
 
 # Hosted tools of other providers, by the prefix of their type, and Gemini's counterpart.
@@ -63,13 +63,15 @@ class ToolWriter:
     def _function(self, tool: Tool, path: str) -> Obj:
         if is_from_gemini(tool.raw):
             return tool.raw.value
-        say_deferred(tool, self._notices)
+        warn_deferred(tool, self._notices)
         if tool.strict:
-            self._notices.say("strict-dropped", f"{path}.strict", "Gemini knows no strict tools")
+            self._notices.warn("strict-dropped", f"{path}.strict", "Gemini knows no strict tools")
         written: Obj = {"name": self._names.out(tool.name, tool.namespace)}
         description, schema = self._defined(tool, path)
         if description:
             written["description"] = description
+        # Not `parameters`: that is an OpenAPI subset, and Gemini refuses a request whose schema has any other
+        # keyword (`$schema`, `const`, `exclusiveMinimum`, `oneOf`, …).
         return written | {"parametersJsonSchema": schema}
 
     def _defined(self, tool: Tool, path: str) -> tuple[str | None, Obj]:
@@ -77,7 +79,7 @@ class ToolWriter:
             return emulated(tool, path, self._notices)
         dropped: list[str] = []
         schema = schemas.sanitised(tool.parameters, schemas.GEMINI, dropped.append)
-        schemas.say_dropped(dropped, f"{path}.parameters", self._notices)
+        schemas.warn_dropped(dropped, f"{path}.parameters", self._notices)
         return tool.description, schema
 
     def _hosted(self, tool: Tool, path: str) -> Obj | None:
@@ -85,11 +87,12 @@ class ToolWriter:
             return tool.raw.value
         kind = tool.hosted or tool.name
         if kind == "mcp":
-            return _server(reachable(tool, path, self._notices, filters=False))
+            return _server(reachable(tool, path, filters=False))
+        # A prefix, because Anthropic's types end with a date.
         own = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
         apart = self._has_functions and self._target.takes.hosted_with_tools is False
         if own is None or apart:
-            self._notices.say("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
+            self._notices.warn("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
             return None
         return {own: {}}
 
@@ -99,7 +102,7 @@ class ToolWriter:
             return None
         if choice.mode in ("required", "named") and self._cannot_be_forced(choice):
             message = "Gemini can be made to call functions only"
-            self._notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+            self._notices.warn("forced-choice-downgraded", "settings.tool_choice", message)
             return None
         if not self._has_functions:
             return None

@@ -1,8 +1,9 @@
 """Assign the fragments of a Chat stream to tool calls, by id, by index, and by the call that is still open.
 
-Each of these alone fails for some provider (protocols.md 4.3). Ollama sends no index, or index 0 for every
-call; new-api counts from one; DeepSeek changes the index within a call. Ids come with the first fragment or
-with all. SGLang sends names late; other servers repeat them with every fragment.
+Each of these alone fails for some provider. Ollama sends no index, or index 0 for every call; new-api counts
+from one; DeepSeek changes the index within a call. Ids come with the first fragment or with all. SGLang sends
+names late; other servers repeat them with every fragment. So id, index and position are used together, and a
+name or id is set once: OpenAI's SDK would concatenate repeated ones (`call_1call_1`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class StreamedCall:
         return self._scanner.state == "complete"
 
 
-class CallTracker:
+class FragmentRouter:
     """Keeps the calls of one answer, and assigns fragments to them."""
 
     __slots__ = ("_by_id", "_by_index", "_named_again", "all")
@@ -99,11 +100,14 @@ class CallTracker:
                 earlier is not None and not id and bool(earlier.id or self._by_index.keys() - {index})
             )
             return self._register(call, index)
+        # Either a server that repeats the name in every fragment, or the start of another call of the same
+        # tool. Only the next fragment shows which.
         if name and call.name and not text and call.complete:
             self._named_again[index] = call
             if index is not None:
                 self._by_index.pop(index, None)
             return call
+        # Set once: an empty name or id in a later fragment (a model behind Mistral) must not erase the first.
         call.name = call.name or name
         call.id = call.id or id
         call.extra = call.extra or fragment.extra_content
@@ -121,7 +125,7 @@ class CallTracker:
             return self._by_id[id]
         at_index = self._by_index.get(index) if index is not None else None
         if id:
-            # A new id starts a new call, even at a used index (Ollama), unless that call has no id yet.
+            # A new id starts a new call, even at a used index (ollama#15457), unless that call has no id yet.
             return at_index if at_index and not at_index.id and not at_index.complete else None
         if at_index:
             return at_index
@@ -131,7 +135,7 @@ class CallTracker:
         if name:
             same = not last.name or (index is None and last.name == name)
             return last if same and not last.complete else None
-        # DeepSeek sends the start of a call with index 0 and the rest with index 1 (protocols.md 4.3, 23).
+        # DeepSeek sends the start of a call with index 0 and the rest with index 1.
         return None if index is not None and last.complete else last
 
     def _starts_new_call(self, call: StreamedCall, name: str, text: str) -> bool:
@@ -148,13 +152,14 @@ class CallTracker:
 
 
 def as_index(value: Any) -> int | None:
+    # Some servers send the index as a string.
     if isinstance(value, str) and value.isdigit():
         return int(value)
     return value if type(value) is int else None
 
 
 def _name_and_text(fragment: Call) -> tuple[str | None, Any]:
-    # Snowflake sends an empty `custom` beside every function (protocols.md 4.7, 110): check values, not keys.
+    # Snowflake sends an empty `custom` beside every function. So check values, not keys.
     function, custom = fragment.function or Function(), fragment.custom or Custom()
     return custom.name or function.name, custom.input or function.arguments
 

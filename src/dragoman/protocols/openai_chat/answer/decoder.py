@@ -26,18 +26,18 @@ from ....model.messages import REPLAYED, RUN_BY_PROVIDER, Citation, Seal, Thinki
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
+from ...common.answer_decoder import AnswerDecoder
 from ...common.fields import is_array, is_object
-from ...common.surrogate_joiner import SurrogateJoiner
 from ...common.text_blocks import TextBlocks
 from . import wire
-from .calls import CallTracker, StreamedCall
+from .calls import FragmentRouter, StreamedCall
 from .reasoning_text import ReasoningText
 from .verbatim import VerbatimCheck
 
 NAME = "openai-chat"
 
-# Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends two finish
-# reasons (protocols.md 4.7, 115 and 116).
+# Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends the finish
+# reason twice, the second time with the usage.
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
 _NOTHING = wire.Chunk()
@@ -47,7 +47,7 @@ _read = StructReader(wire.Chunk, _PIECES)
 _strictly = _read.strictly
 
 
-class Decoder:
+class Decoder(AnswerDecoder):
     """Decodes one Chat answer, streamed or whole."""
 
     __slots__ = (
@@ -57,29 +57,18 @@ class Decoder:
         "_details",
         "_done",
         "_failure",
-        "_issuer",
-        "_joiner",
-        "_over",
         "_reasoning_text",
         "_refused",
-        "_started",
         "_stop",
         "_streamed",
         "_verbatim_check",
-        "clean",
-        "ending",
     )
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
-        self.clean = True
-        self.ending = False
-        self._issuer = issuer
+        super().__init__(issuer)
         self._verbatim_check = VerbatimCheck() if check_verbatim else None
         self._blocks = TextBlocks()
-        self._calls = CallTracker()
-        self._started = False
-        self._over = False
-        self._joiner: SurrogateJoiner | None = None
+        self._calls = FragmentRouter()
         self._done = False
         self._stop: Stop | None = None
         self._detail: str | None = None
@@ -99,9 +88,7 @@ class Decoder:
         try:
             chunk = _strictly(data)
         except (ValueError, RecursionError) as error:
-            chunk = _read.loosely(data, error)
-            self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would reject the frame, too
+            chunk = self._read_loosely(_read, data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(chunk)
         choices = chunk.choices
@@ -134,9 +121,9 @@ class Decoder:
         if self._over:
             return []
         if self._stop is None and not self._done:
-            # Without finish reason and `[DONE]`, the stream was cut (law 27).
-            when = "in the middle of the answer" if self._blocks.seen else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+            # One of the two is enough: many servers leave out `[DONE]`, Snowflake the finish reason. Without
+            # both, the stream was cut.
+            return self._cut_off(begun=self._blocks.seen)
         if not self._blocks.seen and self._stop is None:
             return self._fail(failures.cut_off("the upstream's stream held no answer"))
         if self._verbatim_check is not None and not self._verbatim_check.closed(self._done):
@@ -160,16 +147,14 @@ class Decoder:
         self.clean = False
         return []
 
-    def _fail(self, failure: Failed) -> list[Event]:
-        self._over = True
-        return [failure]
-
     def _start(self, chunk: wire.Chunk, out: list[Event]) -> None:
         self._started = True
+        # Not every server sends a valid time.
         created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
         out.append(Start(chunk.id or "", chunk.model or "", created))
 
     def _counts(self, chunk: wire.Chunk, out: list[Event]) -> None:
+        # Groq once sent the usage of a stream only here.
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
             out.append(UsageSeen(read_usage(usage)))
@@ -178,6 +163,8 @@ class Decoder:
 
     def _choices(self, choices: list[wire.Choice], frame: Frame, out: list[Event]) -> None:
         for choice in choices:
+            # Choices of `n > 1`. The neutral answer has one, so they only pass to Chat clients, as unknown
+            # frames.
             if choice.index:
                 out.append(Unknown(NAME, frame.event, frame.data))
                 return
@@ -185,6 +172,8 @@ class Decoder:
             if delta is not None:
                 self._streamed = True
                 self._delta(delta, out)
+            # Some servers answer a request for a stream with one whole body. Others repeat the whole message
+            # at the end of a stream: that one is ignored.
             elif choice.message is not None and not self._streamed:
                 self._delta(choice.message, out, whole=True)
                 # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
@@ -208,6 +197,7 @@ class Decoder:
             self._blocks.refusal(delta.refusal, out)
         fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
+            # The deprecated form of one call. Snowflake sends an empty `function_call` beside every answer.
             fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
         for position, fragment in enumerate(fragments):
             separate = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
@@ -220,7 +210,7 @@ class Decoder:
             self._annotations(delta.annotations, out)
 
     def _content(self, content: Any, out: list[Event]) -> None:
-        """Read content that is a list of pieces (Mistral, protocols.md 1E)."""
+        """Read content that is a list of pieces: Mistral's reasoning models answer like that."""
         for piece in content if is_array(content) else ():
             if isinstance(piece, str):
                 self._blocks.text(piece, out)
@@ -249,7 +239,7 @@ class Decoder:
         for call in self._calls.all:
             if call.block < 0:
                 if not call.name:
-                    return  # SGLang sends arguments before the name: this call and all later ones wait
+                    return  # SGLang sends arguments before the name (opencode#32666): later calls wait, too
                 self._open_call(call, out)
 
     def _open_call(self, call: StreamedCall, out: list[Event]) -> None:
@@ -328,9 +318,10 @@ def _begins_call(fragment: wire.Call, before: Sequence[wire.Call]) -> bool:
 
 
 def _read_failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
-    """Read an error. OpenAI sends `error` in a frame; compatible servers have other forms (protocols.md 4.2).
+    """Read an error in an answer with status 200. OpenAI sends `error` in a frame.
 
-    MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral the object `error`.
+    MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral `"object": "error"`. OpenRouter sends
+    `error` beside `choices` with the finish reason `error`. Such an answer must not end as a success.
     """
     if chunk.error:
         return failures.from_error(chunk.error)
@@ -357,7 +348,7 @@ def read_usage(usage: wire.Usage) -> Usage:
     reasoning = details.reasoning_tokens if details else None
     apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
     if apart and completion is not None and reasoning is not None:
-        completion += reasoning  # xAI excludes reasoning; the total shows it (protocols.md 4.7, 111)
+        completion += reasoning  # xAI excludes reasoning from the completion; the total shows it
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
         cache_read=cached,

@@ -23,7 +23,17 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
+from ....model.messages import (
+    RUN_BY_PROVIDER,
+    SEPARATOR,
+    Citation,
+    Media,
+    Part,
+    Refusal,
+    Seal,
+    Thinking,
+    ToolCall,
+)
 from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import AnswerContext, Freeform
 from ...common import failures, sealed_reasoning
@@ -35,10 +45,12 @@ FINISHES: dict[Stop, str] = {
     Stop.END: "stop",
     Stop.TOOL: "tool_calls",
     Stop.MAX_TOKENS: "length",
+    # Chat has no own reason for a full context. Agents treat `length` as an incomplete answer, which it is.
     Stop.CONTEXT_FULL: "length",
     Stop.STOP_SEQUENCE: "stop",
     Stop.REFUSAL: "content_filter",
     Stop.FILTER: "content_filter",
+    # Anthropic's `pause_turn` has no counterpart.
     Stop.PAUSE: "stop",
 }
 
@@ -48,7 +60,10 @@ _json = msgspec.json.Encoder().encode
 class StreamEncoder:
     """Writes one answer as chunks. The constant parts of a chunk are encoded once."""
 
-    __slots__ = ("_calls", "_context", "_delta_parts", "_head", "_listed", "_refused", "_tail", "_usage")
+    __slots__ = (
+        "_calls", "_context", "_delta_parts", "_head", "_listed", "_refused", "_silent", "_tail", "_thought",
+        "_usage",
+    )  # fmt: skip
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
@@ -56,6 +71,10 @@ class StreamEncoder:
         self._tail = b',"finish_reason":null}]}\n\n'
         self._delta_parts: dict[int, tuple[bytes, bytes]] = {}
         """By block: the bytes before and after the text of each delta."""
+        self._silent: set[int] = set()
+        """Thinking blocks without text so far."""
+        self._thought = False
+        """Has the client got reasoning? A blank line separates it from the next thinking block."""
         self._calls = 0
         self._refused = False
         self._listed = 0
@@ -67,11 +86,14 @@ class StreamEncoder:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is TextDelta or kind is ArgumentsDelta:
                 before, after = self._delta_parts[event.block]
+                if self._silent and event.block in self._silent:
+                    self._begin_thinking(event.block, out)
                 out += (before, json_string(event.text), after)
             elif kind is BlockStart:
                 self._open(event.block, event.part, out)
             elif kind is BlockEnd:
                 del self._delta_parts[event.block]
+                self._silent.discard(event.block)
             else:
                 self._other_event(event, out)
         return b"".join(out)
@@ -101,19 +123,24 @@ class StreamEncoder:
     def _start(self, event: Start, out: list[bytes]) -> None:
         head = envelope("chat.completion.chunk", event, self._context)
         self._head = b"data: " + escape_separators(_json(head))[:-1] + b',"choices":[{"index":0,"delta":'
+        # OpenAI's first chunk. The role is sent once: the SDK would concatenate a second one.
         self._delta({"role": "assistant", "content": ""}, out)
 
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         field, closing = b'{"content":', b"}"
         match part:
             case Thinking(_, seal):
+                # Not in OpenAI's spec. DeepSeek introduced the field, and most agents read it.
                 field = b'{"reasoning_content":'
+                self._silent.add(block)
                 if seal is not None:
                     self._sealed(seal, out)
             case Refusal():
                 field = b'{"refusal":'
                 self._refused = True
             case ToolCall():
+                # Cursor 3.14 crashes on `type: custom` and takes the raw text as function arguments.
+                # `Freeform` says which form this client reads.
                 custom = part.kind == "custom" and self._context.freeform == "custom"
                 inner = b'"custom":{"input":' if custom else b'"function":{"arguments":'
                 field, closing = b'{"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]}"
@@ -128,19 +155,27 @@ class StreamEncoder:
                 pass
         self._delta_parts[block] = (self._head + field, closing + self._tail)
 
+    def _begin_thinking(self, block: int, out: list[bytes]) -> None:
+        """The first text of a thinking block follows."""
+        self._silent.discard(block)
+        if self._thought:
+            self._delta({"reasoning_content": SEPARATOR}, out)
+        self._thought = True
+
     def _sealed(self, seal: Seal, out: list[bytes]) -> None:
         for detail in reasoning_details(seal):
             self._list("reasoning_details", detail, out)
 
     def _list(self, field: str, item: dict[str, Any], out: list[bytes]) -> None:
-        # OpenAI's SDK merges items of unknown lists by their index, and raises without one (protocols.md
-        # 1B.7).
+        # OpenAI's SDK merges items of unknown lists by their index, and raises without one.
         self._delta({field: [{**item, "index": self._listed}]}, out)
         self._listed += 1
 
     def _end(self, event: End, out: list[bytes]) -> None:
         finish = finish_reason(event.stop, refused=self._refused)
         out += (self._head, b'{},"finish_reason":"%s"}]}\n\n' % finish.encode())
+        # After the finish reason, in the last chunk, with empty `choices`: OpenAI's order. Its SDK keeps only
+        # the usage of the last chunk.
         if self._context.include_usage and self._usage.known:
             head = self._head[: -len(b'[{"index":0,"delta":')]
             out += (head, b'[],"usage":', _json(usage_object(self._usage)), b"}\n\n")
@@ -166,7 +201,7 @@ def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str,
         return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": arguments}}
     call: dict[str, Any] = {
         "id": part.id,
-        "type": "function",
+        "type": (part.extras or {}).get(RUN_BY_PROVIDER, "function"),
         "function": {"name": part.name, "arguments": arguments},
     }
     if part.seal is not None:
@@ -225,6 +260,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
 def render(answer: Answer, context: AnswerContext) -> bytes:
     """Write the whole `chat.completion`."""
     assert answer.end is not None
+    # OpenAI sends null, not an empty string, if there are only calls.
     message: dict[str, Any] = {"role": "assistant", "content": answer.text() or None}
     refusal = answer.refusal()
     message["refusal"] = refusal or None

@@ -1,8 +1,9 @@
 """Check whether a Chat upstream's chunks may pass unchanged to a Chat client.
 
-They may while they keep the rules that OpenAI's SDK relies on (protocols.md 1B.7, law 22): one id, model and
-creation time; the role once; dense tool indexes; id, name and type only in the first fragment of a call; one
-finish reason that is true, and no delta after it. The first chunk that breaks a rule ends the pass-through.
+They may while they keep the rules that OpenAI's SDK relies on: one id, model and creation time; the role once
+(the SDK concatenates it: `assistantassistant`); dense tool indexes (it raises at a gap); id, name and type
+only in the first fragment of a call; one finish reason that is true, and no delta after it. The first chunk
+that breaks a rule ends the pass-through.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class VerbatimCheck:
         choices = chunk.choices
         if not (choices or self._choices):
             return False  # the first chunk must hold the role
+        # Usage must be the last chunk: OpenAI's SDK overwrites it with the null of a later one.
         if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
         for choice in choices:
@@ -108,6 +110,8 @@ class ChoiceCheck:
         return self._truthful(choice.finish_reason)
 
     def _truthful(self, reason: object) -> bool:
+        # Ollama, Gemini's Chat endpoint and even OpenAI with a forced call end with `stop` after calls.
+        # Agents that trust the reason would not run them.
         return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 
     def _fields(self, delta: wire.Delta) -> bool:
@@ -115,6 +119,7 @@ class ChoiceCheck:
             return False
         self._role = None
         thought, other = delta.reasoning_content, delta.reasoning
+        # Text in both fields would be shown twice by clients that read both.
         if (thought and other) or type(thought) not in _TEXT or type(other) not in _TEXT:
             return False
         return type(delta.content) in _TEXT
@@ -127,6 +132,8 @@ class ChoiceCheck:
 
     def _call(self, call: wire.Call) -> bool:
         number = call.index
+        # A custom call in a stream makes the stream helper of OpenAI's SDK fail. The encoder decides about
+        # its form.
         if type(number) is not int or not 0 <= number <= len(self._calls) or call.custom:
             return False
         function = call.function
@@ -147,7 +154,7 @@ def _named(chunk: wire.Chunk) -> bool:
 
 
 def adds_up(usage: wire.Usage | None) -> bool:
-    """Are the counts complete and consistent (law 24)?"""
+    """Are the counts complete and consistent?"""
     if usage is None:
         return False
     prompt, completion = usage.prompt_tokens, usage.completion_tokens

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ....model.messages import Message, Raw, Request
 from ...common.fields import Body, Obj, boolean, need_string, reject
-from ...common.typed_json import LazyArray, body_members, reads_body, values
+from ...common.typed_json import LazyArray, body_members, decode_members, reads_body
 from .read_messages import decode_messages, read_decoded
-from .read_pairs import Conversation
-from .read_settings import read_extras, read_settings, read_usage_wish
+from .read_pairs import ChatPairing
+from .read_settings import read_extras, read_settings, wants_usage
 from .read_tools import read_tools
 from .shared import NAME
 
@@ -17,7 +17,7 @@ _UNDECODED = frozenset({"messages", "tools"})
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """Read a Chat request. `path` is not used: the body has everything."""
-    fields = values(body_members(body), _UNDECODED)
+    fields = decode_members(body_members(body), _UNDECODED)
     model = need_string(fields, "model", "")
     tools = read_tools(fields)
     stream = bool(boolean(fields, "stream", ""))
@@ -27,7 +27,7 @@ def read_request(body: Body, path: str = "") -> Request:
         tools=tools,
         settings=read_settings(fields, tools),
         stream=stream,
-        include_usage=read_usage_wish(fields, stream),
+        include_usage=wants_usage(fields, stream),
         extras=read_extras(fields),
         raw=Raw(NAME, fields),
     )
@@ -36,7 +36,7 @@ def read_request(body: Body, path: str = "") -> Request:
 def _messages(fields: Obj) -> tuple[Message, ...]:
     if fields.get("messages") is None:
         reject("is required", "messages")
-    conversation = Conversation()
+    conversation = ChatPairing()
     messages: list[Message] = []
     listed = LazyArray(fields["messages"], "messages")
     for at, message in enumerate(decode_messages(listed)):

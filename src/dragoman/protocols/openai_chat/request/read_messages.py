@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from ....model.messages import (
+    RUN_BY_PROVIDER,
     Citation,
     Media,
     Message,
@@ -21,9 +22,10 @@ from ....model.messages import (
 )
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
-from ...common.typed_json import LazyArray, mark_wrapped, member, members_of, refused
+from ...common.typed_json import LazyArray, bad_request, mark_wrapped, member, members_of
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
+from .read_tools import BUILTIN
 from .shared import NAME
 from .wire import (
     ROLES,
@@ -32,9 +34,9 @@ from .wire import (
     Call,
     Developer,
     Function,
-    FunctionAnswer,
+    FunctionMessage,
     System,
-    ToolAnswer,
+    ToolMessage,
     User,
 )
 
@@ -65,10 +67,10 @@ def _decoded(raw: msgspec.Raw, where: str) -> AnyMessage:
         role: str = member(members_of(raw, where), "role", str, where)
         if role not in ROLES:
             reject(f"{role!r} is not one of {', '.join(ROLES)}", where, "role")
-        raise refused(error, where) from None
+        raise bad_request(error, where) from None
 
 
-def _said(
+def _text_message(
     role: Literal["system", "developer", "user"],
 ) -> Callable[[System | Developer | User, Raw, str], Message]:
     def read(message: System | Developer | User, raw: Raw, where: str) -> Message:
@@ -79,8 +81,8 @@ def _said(
 
 
 def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
-    said = reasoning.read(message, where)
-    parts: list[Part] = [*said.thoughts, *content_parts(message.content, where, required=False)]
+    reasoned = reasoning.read(message, where)
+    parts: list[Part] = [*reasoned.thoughts, *content_parts(message.content, where, required=False)]
     if message.annotations:
         parts = _cited(parts, message.annotations, where)
     if message.refusal:
@@ -89,9 +91,9 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
         parts.append(Opaque(Raw(NAME, message.audio), "audio"))
     if message.images:
         parts += _images(message.images, where)
-    wrapped = said.wrapped
+    wrapped = reasoned.wrapped
     for at, call in enumerate(message.tool_calls or ()):
-        read = _call(call, f"{where}.tool_calls[{at}]", said)
+        read = _call(call, f"{where}.tool_calls[{at}]", reasoned)
         wrapped = wrapped or _is_wrapped(call, read)
         parts.append(read)
     legacy = message.function_call
@@ -103,7 +105,7 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
 
 
 def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
-    """Agents that echo an answer send its `annotations`, too. They belong to the text."""
+    """Add `annotations` to the text they belong to. Agents that echo an answer send them, too."""
     result = list(parts)
     citations: list[Citation] = []
     for index, note in enumerate(annotations):
@@ -124,18 +126,20 @@ def _images(images: list[msgspec.Raw], where: str) -> list[Media]:
     return [part for part in parts if isinstance(part, Media)]
 
 
-def _call(call: Call, where: str, said: reasoning.Reasoning) -> ToolCall:
+def _call(call: Call, where: str, reasoned: reasoning.MessageReasoning) -> ToolCall:
     """Read one entry of `tool_calls`."""
     id = call_ids.from_client(call.id)
-    seal = reasoning.call_seal(call.extra_content) or said.of_calls.get(id)
+    seal = reasoning.call_seal(call.extra_content) or reasoned.of_calls.get(id)
     kind = call.type or "function"
-    if kind == "function":
+    if kind in ("function", BUILTIN):
         function = call.function
         if function is None:
             reject("is required", where, "function")
-        return ToolCall(id=id, name=function.name, arguments=_arguments(function), seal=seal)
+        extras = {RUN_BY_PROVIDER: kind} if kind == BUILTIN else None
+        arguments = _arguments(function)
+        return ToolCall(id=id, name=function.name, arguments=arguments, seal=seal, extras=extras)
     if kind != "custom":
-        reject(f"{kind!r} is not one of function, custom", where, "type")
+        reject(f"{kind!r} is not one of function, custom, {BUILTIN}", where, "type")
     custom = call.custom
     if custom is None or custom.name is None:
         reject("is required", where, "custom" if custom is None else "custom.name")
@@ -153,26 +157,27 @@ def _is_wrapped(call: Call, read: ToolCall) -> bool:
 
 def _arguments(function: Function) -> str:
     given = function.arguments
+    # Mistral's SDK sends an object.
     return _encode(given).decode() if isinstance(given, dict) else given or ""
 
 
-def _tool(message: ToolAnswer, raw: Raw, where: str) -> Message:
+def _tool(message: ToolMessage, raw: Raw, where: str) -> Message:
     given = message.tool_call_id
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
     return Message("user", (result,), None, raw if id == given else mark_wrapped(raw))
 
 
-def _function(message: FunctionAnswer, raw: Raw, where: str) -> Message:
+def _function(message: FunctionMessage, raw: Raw, where: str) -> Message:
     parts = (Text(message.content),) if message.content else ()
     return Message("user", (ToolResult(call_id="", parts=parts, name=message.name),))
 
 
 _READERS: dict[type, Callable[[Any, Raw, str], Message]] = {
-    Developer: _said("developer"),
-    System: _said("system"),
-    User: _said("user"),
+    Developer: _text_message("developer"),
+    System: _text_message("system"),
+    User: _text_message("user"),
     Assistant: _assistant,
-    ToolAnswer: _tool,
-    FunctionAnswer: _function,
+    ToolMessage: _tool,
+    FunctionMessage: _function,
 }

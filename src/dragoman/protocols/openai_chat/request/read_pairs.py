@@ -11,7 +11,7 @@ from ...common.turns import Pairing
 _PAIRED = frozenset({ToolCall, ToolResult})
 
 
-class Conversation:
+class ChatPairing:
     """Processes the messages of one conversation in order."""
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class Conversation:
         if legacy and not call.id:
             self._legacy_calls += 1
             call = msgspec.structs.replace(call, id=f"call_function_{self._legacy_calls}")
+            # `function_call` allows one call per turn, so the function's name identifies it.
             self._legacy[call.name] = call.id
         if call.kind == "custom":
             self._freeform.add(call.id)

@@ -10,7 +10,7 @@ import msgspec
 from ....model.messages import Media, Opaque, Part, Raw, Refusal, Text
 from ...common import inline_media
 from ...common.fields import reject
-from ...common.typed_json import member, members_of, refused
+from ...common.typed_json import bad_request, member, members_of
 from .shared import NAME
 from .wire import TYPES, AnyPart, AudioPart, FilePart, ImagePart, RefusalPart, TextPart, VideoPart
 
@@ -34,7 +34,7 @@ def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[T
     parts: list[Text | Media] = []
     for index, part in enumerate(content_parts(content, where, required=True)):
         if not isinstance(part, (Text, Media)):
-            reject("cannot stand in a tool's answer", f"{where}.content[{index}].type")
+            reject("is not allowed in a tool's result", f"{where}.content[{index}].type")
         parts.append(part)
     return tuple(parts)
 
@@ -46,7 +46,7 @@ def read_part(raw: msgspec.Raw, where: str) -> Part:
     except msgspec.ValidationError as error:
         type: str = member(members_of(raw, where), "type", str, where)
         if type in TYPES:
-            raise refused(error, where) from None
+            raise bad_request(error, where) from None
         return Opaque(Raw(NAME, raw), type)
     return _READERS[part.__class__](part, raw, where)
 
@@ -85,6 +85,7 @@ def _audio(part: AudioPart, raw: msgspec.Raw, where: str) -> Part:
 def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
     file, cache = part.file, part.cache
     content = file.file_data
+    # OpenRouter takes an address in `file_data`. OpenAI does not.
     if content is not None and inline_media.is_address(content):
         own = Raw(NAME, raw)
         return Media(kind="document", url=content, name=file.filename, cache=cache, raw=own)
@@ -99,7 +100,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
     return Media(
         kind="document",
         file_id=file.file_id,
-        keeper=inline_media.OPENAI,
+        file_provider=inline_media.OPENAI,
         name=file.filename,
         cache=cache,
         raw=Raw(NAME, raw),

@@ -50,11 +50,11 @@ READ = frozenset(
 )
 
 
-_ALL_SAID = READ - {"reasoning_effort", "safety_identifier", "response_format", "stream_options"}
+_FULLY_NEUTRAL = READ - {"reasoning_effort", "safety_identifier", "response_format", "stream_options"}
 """The members of `READ` whose values are always fully understood."""
 
 # Most requests set few members, so only those that are present are read.
-_AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
+_SAME_NAME: dict[str, Callable[[Obj, str, str], Any]] = {
     "temperature": number,
     "top_p": number,
     "top_k": integer,
@@ -72,7 +72,7 @@ _AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
 }
 
 
-_IN_OTHER_WORDS = frozenset(
+_OTHER_NAME = frozenset(
     {
         "logprobs",
         "top_logprobs",
@@ -89,15 +89,16 @@ _IN_OTHER_WORDS = frozenset(
 
 
 def read_settings(body: Obj, tools: tuple[Tool, ...]) -> Settings:
-    said = {key: _AS_THEY_ARE[key](body, key, "") for key in body if key in _AS_THEY_ARE}
+    settings = {key: _SAME_NAME[key](body, key, "") for key in body if key in _SAME_NAME}
     bound = integer(body, "max_completion_tokens", "")
     deprecated_bound = integer(body, "max_tokens", "")
-    if not body.keys().isdisjoint(_IN_OTHER_WORDS):
-        said |= _in_other_words(body, tools)
-    return Settings(**said, max_tokens=deprecated_bound if bound is None else bound)
+    if not body.keys().isdisjoint(_OTHER_NAME):
+        settings |= _renamed(body, tools)
+    return Settings(**settings, max_tokens=deprecated_bound if bound is None else bound)
 
 
-def _in_other_words(body: Obj, tools: tuple[Tool, ...]) -> dict[str, Any]:
+def _renamed(body: Obj, tools: tuple[Tool, ...]) -> dict[str, Any]:
+    """The settings whose neutral name or form differs."""
     return {
         "logprobs": _logprobs(body),
         "reasoning": _reasoning(body),
@@ -141,7 +142,7 @@ def _format(body: Obj) -> Format | None:
 
 def read_extras(body: Obj) -> dict[str, Any] | None:
     """Fields without neutral meaning, and known fields with values that only this server may know."""
-    if body.keys() <= _ALL_SAID:
+    if body.keys() <= _FULLY_NEUTRAL:
         return None
     extras = {key: value for key, value in body.items() if key not in READ}
     effort = body.get("reasoning_effort")
@@ -158,10 +159,10 @@ def read_extras(body: Obj) -> dict[str, Any] | None:
     return extras or None
 
 
-def read_usage_wish(body: Obj, stream: bool) -> bool:
+def wants_usage(body: Obj, stream: bool) -> bool:
     """Does the client get usage? A stream has it only if the client asks, a whole answer always."""
-    wished = boolean(_stream_options(body), "include_usage", "stream_options")
-    return bool(wished) or not stream
+    asked = boolean(_stream_options(body), "include_usage", "stream_options")
+    return bool(asked) or not stream
 
 
 def _stream_options(body: Obj) -> Obj:

@@ -20,16 +20,19 @@ from ...common.fields import (
     reject,
     string,
 )
-from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, said, value
+from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, optional, value
 from .shared import NAME
 
 # `any` is Mistral's word for `required`.
 _WORDS = ("none", "auto", "required", "any")
 _FUNCTION = msgspec.Raw(b'"function"')
+BUILTIN = "builtin_function"
+_BUILTINS = {"$web_search": "web_search"}
+"""Moonshot's built-in functions that other protocols have, too."""
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
 
 
-class Function(msgspec.Struct, frozen=True, gc=False):
+class FunctionDefinition(msgspec.Struct, frozen=True, gc=False):
     """A function that the client runs."""
 
     name: str
@@ -38,18 +41,18 @@ class Function(msgspec.Struct, frozen=True, gc=False):
     strict: bool | None = None
 
 
-class FunctionTool(msgspec.Struct, frozen=True, gc=False):
+class ToolEntry(msgspec.Struct, frozen=True, gc=False):
     """An entry of `tools`. The cache breakpoint has OpenAI's form, or Anthropic's (OpenRouter)."""
 
     type: Literal["function"]
-    function: Function
+    function: FunctionDefinition
     """A tool without a type is one too: see `read_tool`."""
     prompt_cache_breakpoint: Cache | None = None
     cache_control: Cache | None = None
 
 
-_functions = msgspec.json.Decoder(list[FunctionTool]).decode
-_function_tool = Reader(FunctionTool)
+_functions = msgspec.json.Decoder(list[ToolEntry]).decode
+_function_tool = Reader(ToolEntry)
 
 
 def read_tools(body: Obj) -> tuple[Tool, ...]:
@@ -83,7 +86,7 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
     """Read one entry of `tools`."""
     members = members_of(raw, where)
-    if said(members.get("type", msgspec.UNSET)) is None and "function" in members:
+    if optional(members.get("type", msgspec.UNSET)) is None and "function" in members:
         # Mistral's and Together's clients leave the type out. OpenAI refuses that.
         raw = as_json({**members, "type": _FUNCTION})
         return _read_function(_function_tool.read(raw, where), Raw(NAME, raw, wrapped=True), where)
@@ -92,13 +95,17 @@ def read_tool(raw: msgspec.Raw, where: str) -> Tool:
         return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
     if kind == "custom":
         return _custom(value(raw, where), raw, where)
-    # Groq, Moonshot, Zhipu and others have tools that their servers run.
+    if kind == BUILTIN and is_object(function := value(raw, where).get("function")):
+        # Moonshot's `$web_search`. The client gets its calls, and returns their arguments as the results.
+        name = need_string(function, "name", join(where, "function"))
+        return Tool(name=name, kind="hosted", hosted=_BUILTINS.get(name, kind), raw=Raw(NAME, raw))
+    # Groq, Zhipu and others have tools that their servers run.
     return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
-def _read_function(tool: FunctionTool, raw: Raw, where: str) -> Tool:
+def _read_function(tool: ToolEntry, raw: Raw, where: str) -> Tool:
     function = tool.function
-    parameters = said(function.parameters)
+    parameters = optional(function.parameters)
     if parameters is not None:
         need_object(parameters, f"{where}.function.parameters")
     return Tool(
@@ -169,6 +176,9 @@ def _choice(chosen: object, tools: tuple[Tool, ...]) -> ToolChoice:
     if kind in ("function", "custom"):
         at = join("tool_choice", kind)
         return ToolChoice("named", _declared(as_object(chosen.get(kind), at), at, tools))
+    if kind == BUILTIN:
+        at = join("tool_choice", "function")
+        return ToolChoice("named", _declared(as_object(chosen.get("function"), at), at, tools))
     if not any(tool.hosted == kind for tool in tools):
         reject(f"{kind!r} is neither a kind of choice nor a declared tool", "tool_choice.type")
     return ToolChoice("named", kind)

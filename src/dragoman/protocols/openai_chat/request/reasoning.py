@@ -1,4 +1,4 @@
-"""Reasoning in Chat messages: fields that are not in OpenAI's spec, but in common use.
+"""MessageReasoning in Chat messages: fields that are not in OpenAI's spec, but in common use.
 
 The text is in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning` (OpenRouter,
 Groq, newer vLLM). Opaque reasoning is in OpenRouter's `reasoning_details`: the upstream's own entries, which
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Seal, Thinking
+from ....model.messages import Seal, Thinking, thinking_text
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_object, string
@@ -23,7 +23,7 @@ from .wire import Assistant
 WORDS = ("reasoning_content", "reasoning")
 
 
-class Reasoning(msgspec.Struct, frozen=True):
+class MessageReasoning(msgspec.Struct, frozen=True):
     """The thoughts of one message, and the seals of its calls by call id."""
 
     thoughts: list[Thinking]
@@ -32,11 +32,11 @@ class Reasoning(msgspec.Struct, frozen=True):
     """Did the message contain an envelope of Dragoman?"""
 
 
-def read(message: Assistant, where: str) -> Reasoning:
+def read(message: Assistant, where: str) -> MessageReasoning:
     """Read the reasoning of an assistant message."""
     text = message.reasoning_content or message.reasoning or ""
     if message.reasoning_details is None:
-        return Reasoning([Thinking(text)], {}) if text else _NONE
+        return MessageReasoning([Thinking(text)], {}) if text else _NONE
     own: list[Obj] = []
     carried: list[Seal] = []
     of_calls: dict[str, Seal] = {}
@@ -52,10 +52,10 @@ def read(message: Assistant, where: str) -> Reasoning:
     if any(detail.get("data") or detail.get("signature") for detail in own):
         carried.append(Seal(NAME, msgspec.json.encode(own).decode()))
     wrapped = len(own) < len(message.reasoning_details)
-    return Reasoning(_thoughts(text, carried), of_calls, wrapped)
+    return MessageReasoning(_thoughts(text, carried), of_calls, wrapped)
 
 
-_NONE = Reasoning([], {})
+_NONE = MessageReasoning([], {})
 
 
 def envelope_in(data: str | None) -> sealed_reasoning.Envelope | None:
@@ -102,12 +102,15 @@ def _signature(extra_content: Any) -> str:
 
 
 def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
-    """The fields that return an upstream's own reasoning to it (law 32)."""
+    """The fields that return an upstream's own reasoning to it.
+
+    Groq refuses reasoning in the history, DeepSeek requires it: `Target.reasoning_field` says which.
+    """
     fields: Obj = {}
     own = [t.seal for t in thoughts if t.seal is not None and goes_back(t.seal, target)]
     if not (own or target.reasoning_field):
         return fields
-    text = "".join([thought.text for thought in thoughts])
+    text = thinking_text(thoughts)
     # DeepSeek refuses a turn with calls and without the field, even if there was no reasoning.
     if target.reasoning_field and (text or calls):
         fields[target.reasoning_field] = text

@@ -17,7 +17,7 @@ NAME = "openai-chat"
 PATH = "/v1/chat/completions"
 
 # Any character is allowed in an id: Kimi needs its `functions.Bash:0` back, and proxies of Gemini put whole
-# signatures into ids (protocols.md 4.4, 40 and 42). OpenAI's own limit (40 or 64 characters) belongs to its
+# signatures into ids. OpenAI's own limit (40 or 64 characters) and Mistral's (exactly 9) belong to
 # `Target.ids`.
 IDS = msgspec.structs.replace(ANY, longest=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
@@ -40,10 +40,10 @@ class Writing:
         """Makes a call id legal for the upstream."""
 
     def reasons(self) -> bool:
-        """May the upstream be told how hard to think? Says that it cannot be, if so."""
+        """Does the model take a reasoning effort? Adds a notice if it does not."""
         if self.target.takes.reasons is not False:
             return True
-        self.notices.say("reasoning-dropped", "settings.reasoning", f"{self.target.model} does not reason")
+        self.notices.warn("reasoning-dropped", "settings.reasoning", f"{self.target.model} does not reason")
         return False
 
 

@@ -73,18 +73,18 @@ class Assistant(Message, tag="assistant", frozen=True, gc=False):
     """Deprecated, and without an id."""
 
 
-class ToolAnswer(Message, tag="tool", frozen=True, gc=False, kw_only=True):
+class ToolMessage(Message, tag="tool", frozen=True, gc=False, kw_only=True):
     tool_call_id: str
 
 
-class FunctionAnswer(msgspec.Struct, tag_field="role", tag="function", frozen=True, gc=False):
+class FunctionMessage(msgspec.Struct, tag_field="role", tag="function", frozen=True, gc=False):
     """The deprecated result of a `function_call`: it has the function's name and no id."""
 
     name: str
     content: str | None = None
 
 
-AnyMessage = System | Developer | User | Assistant | ToolAnswer | FunctionAnswer
+AnyMessage = System | Developer | User | Assistant | ToolMessage | FunctionMessage
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 
 

@@ -28,7 +28,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """Write the request for `target`, with the facts that the translation of its answer needs."""
     raw = request.raw
     if raw is not None and raw.protocol == NAME:
-        return _as_it_came(request, raw.value, target)
+        return _unchanged(request, raw.value, target)
     own = unsupported.was_sent_in(request, NAME)
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _rule(own, target)), notices, own)
@@ -49,8 +49,8 @@ def write_request(request: Request, target: Target) -> Outgoing:
     return Outgoing(members=members, path=PATH, names=writing.names, notices=notices.all(), stop=stop)
 
 
-def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
-    """The members of the client's own body."""
+def _unchanged(request: Request, raw: Obj, target: Target) -> Outgoing:
+    """Send the members of a Chat client's body as they are, except what the upstream refuses."""
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _OWN_NAMES), notices, True)
     body = {**raw, "model": target.model}
@@ -64,7 +64,8 @@ def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
     if raw.get("reasoning_effort") is not None and not writing.reasons():
         del body["reasoning_effort"]
     if raw.get("stream"):
-        # Dragoman always asks for usage. The client gets it only if it asked (law 25).
+        # The receipt needs the usage, and aider, LangChain and openai-agents do not ask for it. The client
+        # gets the extra chunk only if it asked.
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
     return Outgoing(members=body, path=PATH, names=writing.names, notices=notices.all())
 

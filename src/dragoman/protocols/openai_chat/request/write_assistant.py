@@ -33,7 +33,8 @@ class _Turn:
         for at, part in enumerate(message.parts):
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(part) is Text:
-                self.texts += [part] if part.text else []
+                if part.text:
+                    self.texts.append(part)
                 if part.citations:
                     drop_citations(writing, index, at)
             elif type(part) is ToolCall:
@@ -59,7 +60,7 @@ def assistant_message(
         name = name or message.name
     if not (turn.texts or turn.refusals or turn.calls or turn.audio):
         return None, turn.called
-    # OpenAI refuses an empty array beside calls (protocols.md 4.5, 65), and sends null itself.
+    # OpenAI refuses an empty array beside calls (Cursor sends one), and sends null itself.
     content = content_of(turn.texts, writing) if turn.texts else None
     result: Obj = {"role": "assistant", "content": content}
     if name:
@@ -78,6 +79,7 @@ def assistant_message(
 def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
     match part:
         case Refusal(text):
+            # Only OpenAI's own servers know `refusal`.
             if writing.compatible:
                 turn.texts.append({"type": "text", "text": text})
             else:
@@ -87,14 +89,14 @@ def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
         case Media():
             turn.texts.append({"type": "text", "text": f"[{part.kind}]"})
             message = f"openai-chat takes no {part.kind} in what the model said"
-            writing.notices.say("assistant-media-dropped", where, message)
+            writing.notices.warn("assistant-media-dropped", where, message)
         case _:
             drop_opaque(part, writing, where)
 
 
 def drop_opaque(part: Part, writing: Writing, where: str) -> None:
     what = f"{part.type!r} of {part.raw.protocol}" if isinstance(part, Opaque) else "this"
-    writing.notices.say("opaque-dropped", where, f"{what} means nothing to openai-chat")
+    writing.notices.warn("opaque-dropped", where, f"{what} means nothing to openai-chat")
 
 
 def _call(call: ToolCall, writing: Writing) -> Obj:
@@ -102,7 +104,8 @@ def _call(call: ToolCall, writing: Writing) -> Obj:
     if call.kind == "custom":
         result = _custom_call(call, id, name, writing)
     else:
-        # The original text of the arguments (law 14).
+        # The original text of the arguments: encoding them again could change numbers, and the prompt cache
+        # would miss. llama.cpp refuses an empty string.
         function = {"name": name, "arguments": call.arguments or "{}"}
         result: Obj = {"id": id, "type": "function", "function": function}
     if call.seal is not None and goes_back(call.seal, writing.target):

@@ -23,7 +23,7 @@ _SYSTEM = ("system", "developer")
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any]:
     """Write the list of messages. The message of a Chat client may be `msgspec.Raw`."""
-    conversation = _Conversation(writing)
+    conversation = _MessageList(writing)
     for index, message in enumerate(messages):
         conversation.add(message, index)
     written = conversation.end()
@@ -44,7 +44,7 @@ def _trim_marks(messages: list[Obj], notices: Notices) -> None:
             left -= off
 
 
-class _Conversation:
+class _MessageList:
     """Builds the list of Chat messages."""
 
     def __init__(self, writing: Writing) -> None:
@@ -124,7 +124,7 @@ class _Conversation:
         if self._open:
             if system:
                 text = "moved behind the results of the calls before it"
-                self._writing.notices.say("system-moved", f"messages[{index}]", text)
+                self._writing.notices.warn("system-moved", f"messages[{index}]", text)
             self._waiting.append(message)
         else:
             self._settle()
@@ -132,7 +132,10 @@ class _Conversation:
             self._answered = False
 
     def _answer(self, result: ToolResult, index: int, at: int) -> None:
-        """Write a result as text. Its images follow in a user message (matrix row 18)."""
+        """Write a result as text. Its images follow in a user message.
+
+        OpenAI's servers accept an image in a `tool` message with status 200, but the model does not see it.
+        """
         writing = self._writing
         id = writing.id(result.call_id)
         texts: list[Content] = []
@@ -175,7 +178,8 @@ def _said(message: Message, writing: Writing, index: int) -> Obj | None:
     parts: list[Content] = []
     for at, part in enumerate(message.parts):
         if type(part) is Text:
-            parts += [part] if part.text or len(message.parts) == 1 else []
+            if part.text or len(message.parts) == 1:
+                parts.append(part)
             if part.citations:
                 drop_citations(writing, index, at)
         elif type(part) is not ToolResult:

@@ -50,15 +50,15 @@ def _undone(message: Obj, target: Target, notices: Notices, where: str) -> Obj:
     if isinstance(message.get("tool_call_id"), str):
         return _with_id(message, "tool_call_id", target)
 
-    def say_echo() -> None:
+    def warn_echo() -> None:
         text = "index and parsed_arguments in tool_calls are the SDK's own and were left out"
-        notices.say("echoed-fields-dropped", f"{where}.tool_calls", text)
+        notices.warn("echoed-fields-dropped", f"{where}.tool_calls", text)
 
     message = _reasoning(message, target)
     calls = message.get("tool_calls")
     if not is_array(calls):
         return message
-    restored = [_call(call, target, say_echo) for call in calls]
+    restored = [_call(call, target, warn_echo) for call in calls]
     if all(new is old for new, old in zip(restored, calls, strict=True)):
         return message
     return {**message, "tool_calls": restored}
@@ -71,13 +71,13 @@ def _with_id(fields: Obj, key: str, target: Target) -> Obj:
     return fields if id == fields[key] else {**fields, key: id}
 
 
-def _call(call: Obj, target: Target, say_echo: Callable[[], None]) -> Obj:
+def _call(call: Obj, target: Target, warn_echo: Callable[[], None]) -> Obj:
     result = without(call, "index") if "index" in call else call
     function = call.get("function")
     if is_object(function) and "parsed_arguments" in function:
         result = {**result, "function": without(function, "parsed_arguments")}
     if result is not call:
-        say_echo()
+        warn_echo()
     return _signature(_with_id(result, "id", target), target)
 
 

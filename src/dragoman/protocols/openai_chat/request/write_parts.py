@@ -28,6 +28,7 @@ def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
         if isinstance(only, Text) and (only.cache is None or writing.compatible):
             return only.text
     parts = [_text_part(part, writing) if isinstance(part, Text) else part for part in content]
+    # Some compatible servers accept only a string, unless there are images.
     if not parts or (writing.compatible and all(map(_is_plain, parts))):
         return "\n\n".join(part["text"] for part in parts)
     return parts[0]["text"] if len(parts) == 1 and _is_plain(parts[0]) else parts
@@ -45,7 +46,7 @@ def _is_plain(part: Obj) -> bool:
 def drop_citations(writing: Writing, message: int, at: int) -> None:
     """Add a notice that the citations of a text are dropped."""
     reason = "openai-chat has no citations in the messages it is sent"
-    writing.notices.say("citations-dropped", f"messages[{message}].parts[{at}]", reason)
+    writing.notices.warn("citations-dropped", f"messages[{message}].parts[{at}]", reason)
 
 
 def media_part(part: Media, writing: Writing, where: str) -> Obj:
@@ -78,11 +79,13 @@ def _image(image: Media, where: str) -> Obj:
 def _document(document: Media, writing: Writing, where: str) -> Obj:
     if document.context:
         message = "a document's context cannot be sent to openai-chat"
-        writing.notices.say("document-details-dropped", where, message)
+        writing.notices.warn("document-details-dropped", where, message)
     words = inline_media.text_of(document, where)
     if words is not None:
         return {"type": "text", "text": inline_media.titled(document, words)}
     if document.data is None and document.url is not None:
+        # OpenAI does not fetch documents. Fetching the address here would let a client reach the gateway's
+        # network.
         raise BadRequest("openai-chat takes documents inline only, not by address", where)
     file = {"filename": inline_media.file_name(document), "file_data": _address(document, where)}
     return {"type": "file", "file": file}

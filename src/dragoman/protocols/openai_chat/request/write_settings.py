@@ -9,9 +9,11 @@ from ....model.messages import Format, Settings
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj
 from ...common.notices import Notices
+from ...common.sampling import within_model
 from ...common.schemas import EVERYTHING, no_loss, output_schema, strict_ready
 from .shared import Writing
 
+# OpenAI refuses a fifth.
 _MOST_STOPS = 4
 _LONGEST_USER = 64
 _SAME = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
@@ -30,6 +32,7 @@ _TIERS = {
 
 def write_settings(settings: Settings, writing: Writing) -> Obj:
     bound = settings.max_tokens
+    # OpenAI's reasoning models refuse `max_tokens`. Not every other server knows `max_completion_tokens`.
     fields: Obj = {} if bound is None else {writing.target.max_tokens_field: bound}
     return fields if settings == _only(bound) else fields | _further(settings, writing)
 
@@ -41,11 +44,15 @@ def _only(max_tokens: int | None) -> Settings:
 
 
 def _further(settings: Settings, writing: Writing) -> Obj:
+    if not writing.own:
+        target = writing.target
+        settings = within_model(settings, target.takes, target.model, writing.notices)
     fields: Obj = {}
     for name in _SAME:
         value = getattr(settings, name)
         if value is not None:
             fields[name] = value
+    # The neutral answer has one choice, so `n` is only for Chat on both sides.
     if settings.n is not None and writing.own:
         fields["n"] = settings.n
     known, _ = split_stops(settings, writing.notices)
@@ -68,7 +75,7 @@ def split_stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], 
     wanted = tuple(filter(None, settings.stop))
     if len(wanted) > _MOST_STOPS:
         text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
-        notices.say("stop-truncated", "settings.stop", text)
+        notices.warn("stop-truncated", "settings.stop", text)
     return wanted[:_MOST_STOPS], wanted[_MOST_STOPS:]
 
 
@@ -77,7 +84,7 @@ def _top_k(settings: Settings, writing: Writing) -> Obj:
         return {}
     if writing.own:
         return {"top_k": settings.top_k}  # OpenRouter and vLLM support it
-    unsupported.say_dropped(settings, ("top_k",), writing.notices)
+    unsupported.warn_dropped(settings, ("top_k",), writing.notices)
     return {}
 
 
@@ -114,7 +121,7 @@ def _account(settings: Settings) -> Obj:
 def _openai_only(settings: Settings, writing: Writing) -> Obj:
     """Fields that other servers than OpenAI's own may refuse."""
     if writing.compatible:
-        unsupported.say_dropped(settings, ("verbosity",), writing.notices)
+        unsupported.warn_dropped(settings, ("verbosity",), writing.notices)
         return {}
     fields: Obj = {
         "verbosity": settings.verbosity,

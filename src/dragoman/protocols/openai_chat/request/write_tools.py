@@ -12,18 +12,18 @@ from ....model.messages import Raw, Request, Tool, ToolChoice
 from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
 from ...common.schemas import Schema, complete, strict_ready
-from ...common.unsupported import say_deferred
+from ...common.unsupported import warn_deferred
 from .shared import NAME, Writing, is_own
 
 WEB_SEARCH = "web_search_options"
-_UNSAID = msgspec.UNSET
+_UNSET = msgspec.UNSET
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
     name: str
     description: str | msgspec.UnsetType
     parameters: Schema
-    strict: bool | msgspec.UnsetType = _UNSAID
+    strict: bool | msgspec.UnsetType = _UNSET
 
 
 class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=False):
@@ -67,22 +67,23 @@ def _tool(tool: Tool, writing: Writing, at: int) -> Any:
     if tool.kind != "function":
         return _unusual(tool, writing, at)
     if tool.deferred:
-        say_deferred(tool, writing.notices)
+        warn_deferred(tool, writing.notices)
     name, words = writing.names.out(tool.name, tool.namespace), tool.description
     schema = complete(tool.parameters)
-    strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
-    return _Tool(_Function(name, _UNSAID if words is None else words, schema, strict))
+    # Unlike Responses, Chat is not strict if the member is missing.
+    strict = _UNSET if tool.strict is None else _strict(tool, writing, at)
+    return _Tool(_Function(name, _UNSET if words is None else words, schema, strict))
 
 
 def _unusual(tool: Tool, writing: Writing, at: int) -> Obj | _Tool | None:
     if tool.kind == "hosted":
         _hosted(tool, writing, at)
         return None
-    say_deferred(tool, writing.notices)
+    warn_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
     if writing.compatible:
         words, schema = emulated(tool, _path(at), writing.notices)
-        return _Tool(_Function(name, words or _UNSAID, schema))
+        return _Tool(_Function(name, words or _UNSET, schema))
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
@@ -91,11 +92,11 @@ def _path(at: int) -> str:
 
 
 def _strict(tool: Tool, writing: Writing, at: int) -> bool | msgspec.UnsetType:
-    if not tool.strict or strict_ready(complete(tool.schema)):
+    if not tool.strict or writing.target.open_strict or strict_ready(complete(tool.schema)):
         return bool(tool.strict)
     text = "openai-chat is strict only about schemas that close every object"
-    writing.notices.say("strict-dropped", _path(at), text)
-    return _UNSAID
+    writing.notices.warn("strict-dropped", _path(at), text)
+    return _UNSET
 
 
 def _custom(tool: Tool, name: str) -> Obj:
@@ -114,7 +115,7 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
         raise BadRequest("openai-chat cannot connect to MCP servers", _path(at))
     if tool.hosted != "web_search":
         text = f"openai-chat has no tool like {tool.hosted!r}"
-        writing.notices.say("hosted-tool-dropped", _path(at), text)
+        writing.notices.warn("hosted-tool-dropped", _path(at), text)
 
 
 def _is_web_search(raw: Raw) -> bool:
@@ -125,22 +126,22 @@ def _is_web_search(raw: Raw) -> bool:
 def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
     raw = tool.raw if is_own(tool.raw) else None
     if raw is not None and not _is_web_search(raw):
-        return {}  # a tool of some server's own, which stands among the others
+        return {}  # a search tool of this server, which is written as an entry of `tools`
     if not searches(writing, _path(at)):
         return {}
     return {WEB_SEARCH: {}} if raw is None else raw.value
 
 
 def searches(writing: Writing, where: str) -> bool:
-    """May the upstream be asked to search the web? Says that it cannot be, if so.
+    """Does the upstream take `web_search_options`? Adds a notice if it does not.
 
-    A client of this protocol knows its server. Of OpenAI's own models most refuse it.
+    Most of OpenAI's own models refuse it. A Chat client in front of another server knows that server.
     """
     takes = writing.target.takes.search
     if takes or (writing.own and (takes is None or writing.target.chat_compatible)):
         return True
     text = f"{writing.target.model} takes no {WEB_SEARCH}"
-    writing.notices.say("hosted-tool-dropped", where, text)
+    writing.notices.warn("hosted-tool-dropped", where, text)
     return False
 
 
@@ -168,7 +169,7 @@ def _named(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any
             if tool.kind != "hosted" or is_own(tool.raw):
                 return _reference(tool, writing)
             text = f"openai-chat cannot be made to use {tool.name!r}"
-            writing.notices.say("forced-choice-downgraded", "settings.tool_choice", text)
+            writing.notices.warn("forced-choice-downgraded", "settings.tool_choice", text)
             return "auto"
     raise BadRequest(f"no declared tool has the name {choice.name!r}", "settings.tool_choice.name")
 

@@ -6,16 +6,22 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
+from ....model.events import End, Event, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import SurrogateJoiner
+from ...common.answer_decoder import AnswerDecoder
 from . import wire
 from .items import NAME, BlockNumbers, OpenItem
 from .verbatim import VerbatimCheck
 
-_OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
+_OPENED = frozenset(
+    {
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.reasoning_summary_part.added",
+    }
+)
 
 # The year 5138. A later `created_at`, such as infinity, is not a valid time and is ignored.
 _LATEST = 100_000_000_000
@@ -24,36 +30,31 @@ _read = StructReader(wire.StreamEvent, frozenset({"delta"}))
 _read_response = StructReader(wire.Response)
 
 
-class Decoder:
-    """Decodes one answer. `output_index` identifies an item: GitHub Copilot changes the ids in every event
-    (protocols.md 4.7, 103)."""
+class Decoder(AnswerDecoder):
+    """Decodes one answer.
+
+    `output_index` identifies an item, not its id: GitHub Copilot sends other ids in every event.
+    """
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
-        self.clean = True
-        self.ending = False
-        self._issuer = issuer
+        super().__init__(issuer)
         self._verbatim_check = VerbatimCheck() if check_verbatim else None
         self._numbers = BlockNumbers()
         self._items: dict[int, OpenItem] = {}
         self._added = OpenItem(self._numbers, issuer)
         """The item that was added last."""
-        self._started = False
-        self._over = False
-        self._joiner: SurrogateJoiner | None = None
         self._refused = False
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # `[DONE]` does not belong to this protocol
+            self.clean = False  # OpenRouter sends `[DONE]`, OpenAI does not
             return []
         try:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
-            event = _read.loosely(frame.data, error)
-            self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would reject the frame, too
+            event = self._read_loosely(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
@@ -68,12 +69,7 @@ class Decoder:
     def close(self) -> list[Event]:
         if self._over:
             return []
-        when = "in the middle of the answer" if self._items else "without an answer"
-        return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
-
-    def _fail(self, failure: Failed) -> list[Event]:
-        self._over = True
-        return [failure]
+        return self._cut_off(begun=bool(self._items))
 
     def _event(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
         if event.object == "response":
@@ -83,12 +79,15 @@ class Decoder:
             "response.completed",
             "response.incomplete",
             "response.failed",
+            # The name that OpenAI's Realtime API and some servers use for the last event.
             "response.done",
         ):
             self._response(present(event.response), out)
             self._finish(present(event.response), out)
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             self._response(present(event.response), out)
+        # OpenAI documents a flat error event, and sends a nested one, followed by `response.failed`.
+        # `from_body` reads both forms. The first of the two events ends the answer.
         elif kind == "error" or (event.error and not kind):
             out.extend(self._fail(failures.from_body(None, frame.data)))
         else:
@@ -197,8 +196,8 @@ class Decoder:
     def _snapshot(self, output: list[msgspec.Raw], out: list[Event]) -> None:
         """Emit content of the final response that no event contained.
 
-        Items are matched by position: ids and indexes may differ from the events (OpenRouter, protocols.md
-        4.7, 108), the order does not.
+        Items are matched by position: OpenRouter's final ids differ from those of its events, but the order
+        does not.
         """
         seen = [item for _, item in sorted(self._items.items())]
         for position, raw in enumerate(output):
@@ -212,6 +211,7 @@ class Decoder:
     def _stop(self, status: str, reason: str) -> Stop | FailureKind:
         if status == "incomplete":
             return stop_reasons.meaning(reason) or Stop.MAX_TOKENS
+        # Responses has no stop reason for calls: the items show it.
         if any(item.is_call for item in self._items.values()):
             return Stop.TOOL
         return Stop.REFUSAL if self._refused else Stop.END

@@ -1,8 +1,7 @@
 """Encode events for OpenAI Responses clients: a stream whose last event repeats the whole answer.
 
-Each block becomes one output item: a message with one content part, a reasoning item with one summary, or a
-call. The encoder keeps finished items, so `response.completed` repeats exactly the items of the
-`output_item.done` events (law 21).
+Each block becomes one output item: a message with one content part, a reasoning item, or a call. The encoder
+keeps finished items, so `response.completed` repeats exactly the items of the `output_item.done` events.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from . import objects, wire
 from .objects import NAME
 
 _json = msgspec.json.Encoder().encode
-_decode_place = msgspec.json.Decoder(wire.Place).decode
+_decode_place = msgspec.json.Decoder(wire.FramePosition).decode
 
 
 class ItemBuilder(BlockBuilder):
@@ -51,6 +50,11 @@ class ItemBuilder(BlockBuilder):
         """Has the client got `added` for its content part or summary part?"""
         self.delta_parts: tuple[bytes, bytes] | None = None
         """The bytes of a delta before its sequence number, and between the number and the text."""
+
+    @property
+    def summary(self) -> str:
+        """The text of the open part of a summary."""
+        return self.summaries[-1] if self.ends else self.text
 
 
 def has_no_deltas(part: Part) -> bool:
@@ -77,6 +81,8 @@ class StreamEncoder:
         out: list[bytes] = []
         for event in events:
             match event:
+                case TextDelta(separates=True):
+                    self._next_summary(event.text, out)
                 case TextDelta(_, text) | ArgumentsDelta(_, text):
                     self._grow(text, out)
                 case BlockStart(_, part):
@@ -104,6 +110,7 @@ class StreamEncoder:
         match event:
             case Start():
                 self._start = event
+                # OpenAI's SDK raises if the first event is not `response.created`.
                 for kind in ("response.created", "response.in_progress"):
                     self._emit(kind, out, response=self._response("in_progress"))
             case Sealed(_, seal):
@@ -142,7 +149,7 @@ class StreamEncoder:
     def _where(self, block: ItemBuilder) -> dict[str, Any]:
         where: dict[str, Any] = {"item_id": block.item["id"], "output_index": len(self._items)}
         if isinstance(block.part, Thinking):
-            where["summary_index"] = 0
+            where["summary_index"] = len(block.ends)
         elif not isinstance(block.part, ToolCall):
             where["content_index"] = 0
         return where
@@ -197,6 +204,16 @@ class StreamEncoder:
                 out.append(b"%b%d%b%b}\n\n" % (head, self._sequence, middle, json_string(text)))
                 self._sequence += 1
 
+    def _next_summary(self, separator: str, out: list[bytes]) -> None:
+        """End the open part of a summary. The next text begins another part, without the separator."""
+        block = self._open
+        if block is None:
+            return
+        if block.has_part:
+            self._done(Thinking(block.summary), self._where(block), out)
+        block.separate(separator)
+        block.has_part, block.delta_parts = False, None
+
     def _delta_parts(self, block: ItemBuilder) -> tuple[bytes, bytes]:
         """The bytes of a block's deltas before the sequence number, and between the number and the text."""
         kind, fields = objects.delta_event(block.part)
@@ -235,7 +252,8 @@ class StreamEncoder:
         # shows the cut, so a cut freeform call gets no `done` events.
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
             if block.has_part or isinstance(part, ToolCall):
-                self._done(part, self._where(block), out)
+                last = Thinking(block.summary) if block.ends else part
+                self._done(last, self._where(block), out)
             self._emit_item("done", item, out)
         self._items.append(item)
 
@@ -269,7 +287,7 @@ class StreamEncoder:
         self._items.append(item)
 
     def _search(self, item: dict[str, Any], out: list[bytes]) -> None:
-        """A search is shown as it runs; here all of that is over at once."""
+        """Send a search with all the events of a running one. Dragoman's search is complete already."""
         self._emit_item("added", searches.begun(item), out)
         for step in ("in_progress", "searching", "completed"):
             kind, place = f"response.web_search_call.{step}", len(self._items)
@@ -285,8 +303,8 @@ class StreamEncoder:
         self._emit(f"response.{response['status']}", out, response=response)
 
     def _fail(self, event: Failed, out: list[bytes]) -> None:
-        # The documented form is flat. OpenAI's SDK shows the message only in the nested form (protocols.md
-        # 1C.6).
+        # The documented form is flat, but OpenAI's SDK shows the message only in the nested form. So the
+        # event has both.
         error = objects.error_object(event)
         flat = {"code": error["code"], "message": error["message"], "param": None}
         self._emit("error", out, **flat, error=error)

@@ -1,8 +1,8 @@
 """Decode one output item of a Responses answer while it arrives.
 
 The same text comes up to four times: in deltas, in the `.done` event, in `output_item.done` and in the final
-response. Servers leave out some of them: LM Studio sends no deltas (protocols.md 4.3, 34), others send only
-the final response. An item remembers the emitted text, so each text is emitted once.
+response. Servers leave out some of them: LM Studio sends no argument deltas, others send only the final
+response. An item remembers the emitted text, so each text is emitted once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from typing import Any
 import msgspec
 
 from ....model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, Event, Sealed, TextDelta
-from ....model.messages import Citation, Opaque, Part, Raw, Refusal, Seal, Text, Thinking, ToolCall
+from ....model.messages import (
+    SEPARATOR,
+    Citation,
+    Opaque,
+    Part,
+    Raw,
+    Refusal,
+    Seal,
+    Text,
+    Thinking,
+    ToolCall,
+)
 from ....wire.structs import StructReader, read_value
 from . import wire
 
@@ -111,7 +122,9 @@ class OpenItem:
         if not piece or first != kind:
             return
         self._part = (kind, part)
-        self._grow(block, f"\n\n{piece}" if part != last and block.pieces else piece, out)
+        if part != last and block.pieces:
+            self._separate(block, out)
+        self._grow(block, piece, out)
 
     def arguments(self, piece: str, out: list[Event]) -> None:
         block = self._blocks.get(("call", 0))
@@ -186,14 +199,27 @@ class OpenItem:
         texts = [c.text for c in item.summary or () if c.text] or [
             c.text for c in item.content or () if c.text
         ]
-        whole = "\n\n".join(texts)
-        if whole or item.encrypted_content:
+        if texts or item.encrypted_content:
             block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
-            if rest := block.remainder(whole):
-                self._grow(block, rest, out)
+            self._rest_of_reasoning(block, texts, out)
             if item.encrypted_content:
+                # Taken from `done`: OpenAI says that the copy in `added` may be incomplete.
                 seal = Seal(NAME, item.encrypted_content, item.id, issuer=self._issuer)
                 out.append(Sealed(block.number, seal))
+
+    def _rest_of_reasoning(self, block: ItemBlock, texts: list[str], out: list[Event]) -> None:
+        """Emit the part of the whole reasoning that no delta contained."""
+        emitted = "".join(block.pieces)
+        if not SEPARATOR.join(texts).startswith(emitted):
+            return
+        known = len(emitted)
+        for number, text in enumerate(texts):
+            if number and not known:
+                self._separate(block, out)
+            elif number:
+                known = max(0, known - len(SEPARATOR))
+            self._grow(block, text[known:], out)
+            known = max(0, known - len(text))
 
     def _call(self) -> ToolCall:
         item = self.item
@@ -219,6 +245,11 @@ class OpenItem:
         out.append(BlockStart(block.number, part))
         return block
 
+    def _separate(self, block: ItemBlock, out: list[Event]) -> None:
+        if not block.closed:
+            block.pieces.append(SEPARATOR)
+            out.append(TextDelta(block.number, SEPARATOR, separates=True))
+
     def _grow(self, block: ItemBlock, piece: str, out: list[Event]) -> None:
         if piece and not block.closed:
             block.pieces.append(piece)
@@ -227,7 +258,7 @@ class OpenItem:
 
 
 def _as_text(arguments: Any) -> str:
-    """Arguments as text. Some servers send an object."""
+    """Arguments as text. OpenAI's `tool_search_call` has an object, and so have calls of some servers."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()

@@ -67,7 +67,7 @@ def delta_event(part: Part) -> tuple[str, dict[str, Any]]:
 
 
 def is_empty(part: Part) -> bool:
-    """Is this part without content? It gets no item (law 19)."""
+    """Is this part without content? It gets no item."""
     if isinstance(part, Thinking):
         return not part.text and part.seal is None
     return isinstance(part, (Text, Refusal)) and not part.text
@@ -138,6 +138,8 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
                 "content": [],
             }
         case Thinking():
+            # OpenAI's SDK requires `summary` in a reasoning item, and `arguments` or `input` in a call, even
+            # if empty.
             return {"id": id, "type": "reasoning", "summary": []}
         case ToolCall():
             return call_item(part, id, "", "in_progress")
@@ -180,7 +182,9 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
         case Text() | Refusal():
             item |= {"status": "completed", "content": [content_part(part, part.text)]}
         case Thinking(text, seal):
-            item["summary"] = [content_part(part, text)] if text else []
+            item["summary"] = [
+                content_part(part, summary) for summary in part.summaries or (text,) if summary
+            ]
             if seal is not None:
                 item["encrypted_content"] = sealed_reasoning.to_slot(seal, NAME)
         case ToolCall():
@@ -214,6 +218,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
 def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
     """The status of the response. A refusal with text is a complete answer, one without is filtered."""
     match stop:
+        # Responses has no reason for a full context.
         case Stop.MAX_TOKENS | Stop.CONTEXT_FULL:
             return {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
         case Stop.FILTER | Stop.REFUSAL if not (refused and stop is Stop.REFUSAL):
@@ -265,6 +270,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
         "input_tokens": usage.prompt,
         "input_tokens_details": {
             "cached_tokens": usage.cache_read or 0,
+            # The SDK requires both counts.
             "cache_write_tokens": usage.cache_write or 0,
         },
         "output_tokens": output,

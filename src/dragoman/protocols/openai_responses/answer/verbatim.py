@@ -1,8 +1,8 @@
 """Check whether a Responses upstream's events may pass unchanged to a Responses client.
 
-They may while they keep the rules of OpenAI's SDK (protocols.md 1C.6, law 20): `response.created` first,
-sequence numbers without gaps, one response id, dense output indexes, and items that keep their identity from
-`added` to `done` to the final response.
+They may while they keep the rules of OpenAI's SDK: `response.created` first, sequence numbers without gaps,
+one response id, dense output indexes, and items that keep their identity from `added` to `done` to the final
+response. GitHub Copilot changes ids in every event, and the SDK then raises "identity changed".
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class VerbatimCheck:
         return event.type == "response.failed" or not (response.output or self._items)
 
     def _repeats(self, output: list[bytes]) -> bool:
-        """Does the final output repeat all finished items (law 21)?"""
+        """Does the final output repeat all finished items?"""
+        # With an empty final output, the SDK returns an empty answer, although all items were streamed.
         if len(output) != len(self._items):
             return False
         pairs = zip(self._items, output, strict=True)

@@ -110,7 +110,7 @@ class ItemCheck:
         if step == "delta":
             return self._call.grow(event.delta)
         whole = event.arguments if field == "arguments" else event.input
-        return bool(whole) and self._call.end(whole)  # empty arguments must become `{}` (law 15)
+        return bool(whole) and self._call.end(whole)  # empty arguments must become `{}`
 
     def _part(self, index: str, event: wire.StreamEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index

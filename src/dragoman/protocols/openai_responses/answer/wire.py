@@ -55,7 +55,7 @@ class Response(msgspec.Struct, gc=False):
     incomplete_details: dict[str, Any] | None = None
 
 
-class Place(msgspec.Struct, gc=False):
+class FramePosition(msgspec.Struct, gc=False):
     """The members of an event that give its position in the stream."""
 
     type: str = ""

@@ -1,8 +1,8 @@
-"""Input items as a Responses client sent them, and what must be undone before they go upstream.
+"""Pass a Responses client's items to a Responses upstream, without the values that Dragoman put there.
 
-An item goes back to its own protocol as it came, unknown fields and all, with exceptions of our own
-making: a call id that was escaped for the client becomes the upstream's own again, and reasoning of
-other upstreams is taken out: a foreign seal that rode in the item's slot is gibberish to this one.
+An item stays as it is, with all unknown members. Two values are replaced: an escaped call id becomes the
+upstream's own id again, and a wrapped seal is unwrapped for its issuer. Reasoning of another issuer is
+removed: this upstream cannot decrypt it, and refuses it.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from ...common.typed_json import items, opens_array
 from .. import compaction, searches
 from ..answer.items import NAME
 
-# OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
-# for its `Target.ids`. Nothing is known of a forbidden character.
+# OpenAI refuses a `call_id` over 64 characters. That limit belongs to OpenAI's `Target.ids`: other servers of
+# this protocol send longer ones. No character is known to be forbidden.
 IDS = IdRule(r"(?s).+", 4096)
-# OpenAI's own ids have one underscore.
+# `ItemIds.mint` makes ids of this form. OpenAI's own ids have one underscore.
 _MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
 
 
 def returnable(seal: Seal | None, target: Target) -> bool:
-    """May `seal` go to this upstream?"""
+    """May this upstream get `seal`?"""
     return target.takes.reasons is not False and goes_back(seal, NAME, target.issuer)
 
 
 def is_made_up(id: Any) -> bool:
-    """Is it the id of a reasoning item that our encoder named? The upstream never heard of it."""
+    """Did Dragoman's encoder make this id of a reasoning item? The upstream does not know it."""
     return isinstance(id, str) and _MADE_UP.fullmatch(id) is not None
 
 
 def call_id_key(kind: Any, members: Container[str]) -> str:
-    """The member of an item that names its call."""
+    """The name of the member with the call id. OpenAI's first shell tool has it in `id`."""
     return "id" if kind == "local_shell_call_output" and "call_id" not in members else "call_id"
 
 
 def without_reasoning(given: list[Any] | msgspec.Raw) -> list[Any] | msgspec.Raw:
-    """An `input` without its reasoning items, for a model that refuses them."""
+    """Remove the reasoning items from an `input`, for a model that refuses them."""
     if isinstance(given, msgspec.Raw) and not opens_array(given):
         return given
     listed = items(given, "input") if isinstance(given, msgspec.Raw) else given
@@ -59,7 +59,7 @@ def _is_reasoning(item: Any) -> bool:
 
 
 def restored_input(given: msgspec.Raw, target: Target) -> list[Any]:
-    """All items of an `input`, each as the upstream may see it."""
+    """All items of an `input`, without Dragoman's values."""
     kept: list[Any] = []
     for item in items(given, "input"):
         raw = Raw(NAME, item, wrapped=True)
@@ -68,7 +68,7 @@ def restored_input(given: msgspec.Raw, target: Target) -> list[Any]:
 
 
 def restored(raw: Raw, target: Target) -> Any:
-    """One item as the upstream may see it; None where nothing of it is meant for this upstream."""
+    """One item without Dragoman's values; None if this upstream must not get any of it."""
     if not raw.wrapped:
         return raw.value
     item: Obj = raw.parsed
@@ -85,7 +85,7 @@ def restored(raw: Raw, target: Target) -> Any:
 def _reasoning(item: Obj, target: Target) -> Obj | None:
     data = item.get("encrypted_content")
     if not data:
-        # Thoughts of a model that seals none.
+        # Visible reasoning of a model without encrypted content. With an id of Dragoman, it is not OpenAI's.
         return None if is_made_up(item.get("id")) else item
     seal = from_slot(data, NAME).seal
     if seal.data == data:

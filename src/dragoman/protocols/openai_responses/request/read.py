@@ -22,9 +22,17 @@ from ...common.fields import (
     strings,
     word,
 )
-from ...common.typed_json import LazyArray, body_members, opens_array, opens_string, reads_body, value, values
+from ...common.typed_json import (
+    LazyArray,
+    body_members,
+    decode_members,
+    opens_array,
+    opens_string,
+    reads_body,
+    value,
+)
 from ..answer.items import NAME
-from .read_items import Conversation, decode_items, is_reference, is_trigger
+from .read_items import ItemReader, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
 from .wire import OtherItem
 
@@ -63,17 +71,17 @@ _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """Read the body of `POST /v1/responses`."""
-    fields = values(body_members(body), _UNDECODED)
+    fields = decode_members(body_members(body), _UNDECODED)
     previous = _previous(fields)
     given = _input_items(fields)
     decoded = decode_items(given)
     others = [(f"input[{at}]", item) for at, item in enumerate(decoded) if type(item) is OtherItem]
     elsewhere = previous is not None or any(is_reference(item) for _, item in others)
     tools = read_tools(fields, others)
-    said, wrapped = Conversation(history_elsewhere=elsewhere).read(decoded, given)
+    messages, wrapped = ItemReader(history_elsewhere=elsewhere).read(decoded, given)
     return Request(
         model=need_string(fields, "model", ""),
-        messages=(*_instructions(fields), *_words(fields), *said),
+        messages=(*_instructions(fields), *_text_input(fields), *messages),
         tools=tools,
         settings=msgspec.structs.replace(
             read_settings(fields),
@@ -105,7 +113,7 @@ def _instructions(body: Obj) -> tuple[Message, ...]:
     return (Message("system", (Text(text),)),) if text else ()
 
 
-def _words(body: Obj) -> tuple[Message, ...]:
+def _text_input(body: Obj) -> tuple[Message, ...]:
     """Read an `input` that is a string."""
     given = body.get("input")
     if given is None or not opens_string(given):
@@ -140,6 +148,7 @@ def read_settings(body: Obj) -> Settings:
         verbosity=string(text, "verbosity", "text"),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", ""),
         service_tier=string(body, "service_tier", ""),
+        # `safety_identifier` replaced `user`.
         user=string(body, "safety_identifier", "") or string(body, "user", ""),
         metadata=mapping(body, "metadata", ""),
         cache_key=string(body, "prompt_cache_key", ""),

@@ -1,7 +1,7 @@
-"""One input item of a Responses request as one neutral message.
+"""Read each input item of a Responses request as one neutral message.
 
-`read_item` is pure: the same item gives the same message, whatever stands around it. `Conversation` adds
-what only the other items can tell.
+`read_item` looks at one item only. `ItemReader` also checks that each result has its call, and adds the seals
+that other items carry.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ....model.messages import (
+    SEPARATOR,
     Media,
     Message,
     Opaque,
@@ -34,11 +35,11 @@ from ...common.typed_json import (
     Members,
     Reader,
     as_json,
+    bad_request,
     mark_wrapped,
     member,
     members_of,
-    refused,
-    said,
+    optional,
     value,
 )
 from .. import builtins, compaction, searches
@@ -71,10 +72,10 @@ _ROLES: dict[str, Role] = {
     "developer": "developer",
 }
 Place = int | str
-"""The number of an item in `input`, or its path. It only names the item in complaints."""
+"""The index of an item in `input`, or its path. It is only used in errors."""
 
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
-# What the client says rather than the model, among the items only this protocol understands.
+# The endings of item types that come from the client, among the types that only this protocol has.
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
 _decode = msgspec.json.Decoder(KnownItem).decode
@@ -84,13 +85,13 @@ _any_message = Reader(AnyMessageItem)
 
 
 def read_item(raw: msgspec.Raw, where: str) -> Message:
-    """Any input item at `where`. A kind that has no neutral meaning becomes an `Opaque`."""
+    """Read the input item at `where`. An item without neutral meaning becomes an `Opaque`."""
     item = _decoded(raw, where)
     return _READERS[item.__class__](item, Raw(NAME, raw), where)
 
 
 def decode_items(listed: LazyArray) -> list[AnyItem]:
-    """The items of `input` as structs."""
+    """Decode the items of `input` as structs."""
     return list(listed.decoded(_decode_all, _decoded))
 
 
@@ -102,7 +103,7 @@ def _decoded(raw: msgspec.Raw, where: str) -> AnyItem:
 
 
 def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
-    """An item that is no `KnownItem`."""
+    """Decode an item that is not a `KnownItem`. `error` is the reason."""
     members = members_of(raw, where)
     kind = _type(members, where)
     if not kind:
@@ -111,19 +112,22 @@ def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> An
         return _any_message.read(raw, where)
     if kind not in ITEM_TYPES:
         return OtherItem(kind, members)
-    # An output that answers no single call may leave out `call_id`: only this protocol understands it.
-    if kind == "function_call_output" and said(members.get("call_id", msgspec.UNSET)) is None:
+    # OpenAI allows an output without `call_id` that answers no single call. No other protocol has that.
+    if kind == "function_call_output" and optional(members.get("call_id", msgspec.UNSET)) is None:
         return OtherItem(kind, members)
-    raise refused(error, where) from None
+    raise bad_request(error, where) from None
 
 
 def _type(members: Members, where: str) -> str:
-    given = said(members.get("type", msgspec.UNSET))
+    given = optional(members.get("type", msgspec.UNSET))
     return "" if given is None else member(members, "type", str, where)
 
 
 def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
-    """Most clients leave out `type` on messages; an item reference may be a bare `{id}`."""
+    """Decode an item without `type`: a message, or an item reference (`{"id": …}`).
+
+    The AI SDK, pi, openai-agents, pydantic-ai and OpenAI's own SDK leave out `type` on messages.
+    """
     if "role" in members:
         rest = {key: given for key, given in members.items() if key != "type"}
         return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
@@ -133,21 +137,22 @@ def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
 
 
 def is_reference(item: OtherItem) -> bool:
-    """Does an item stand for turns which are not in the request?"""
+    """Does the item stand for earlier turns that are not in the request?"""
     return item.kind in _HISTORY_ELSEWHERE
 
 
-class Conversation:
-    """The items of one request in their order."""
+class ItemReader:
+    """Reads the items of one request in order."""
 
     def __init__(self, *, history_elsewhere: bool) -> None:
         """`history_elsewhere`: the server keeps earlier turns, so their calls are not here."""
         self._pairing = Pairing(history_elsewhere=history_elsewhere)
         self._carried: dict[str, Seal] = {}
-        """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
+        """Seals of calls, by call id. A call item has no slot for a seal, so an empty reasoning item before
+        the call carries it."""
 
     def read(self, items: Sequence[AnyItem], listed: LazyArray) -> tuple[list[Message], bool]:
-        """The messages of `items`, which stand in `listed`; and whether anything in them is wrapped."""
+        """Read `items`, which were decoded from `listed`. Also returns whether any message is wrapped."""
         messages: list[Message] = []
         wrapped = False
         pairing = self._pairing
@@ -160,7 +165,7 @@ class Conversation:
             else:
                 message = _READERS[kind](item, raw, at)
             if kind in _PAIRED:
-                # Calls and results stand alone in their message.
+                # A message of a call or a result has exactly one part.
                 (part,) = message.parts
                 if type(part) is ToolCall:
                     pairing.call(part.id)
@@ -175,22 +180,23 @@ class Conversation:
         return messages, wrapped
 
     def _rare(self, item: AnyItem, raw: Raw, at: int) -> Message | None:
-        """The message of an item; None if it only brings tools, or the seal of a call."""
+        """Read the item; None if it only holds tools, or the seal of a call."""
         if type(item) is ReasoningItem:
             envelope = _envelope(item)
             if envelope is None or not envelope.call:
                 return _reasoned(item, envelope, raw, at)
             self._carried[envelope.call] = envelope.seal
             return None
+        # The code mode of Codex declares its tools in this item. `read_tools` reads them.
         if type(item) is OtherItem and item.kind == "additional_tools":
             return None
         return _READERS[type(item)](item, raw, at)
 
     def _unpaired(self, result: ToolResult, item: AnyItem, raw: Raw, at: int) -> Message:
-        """A result without its call."""
+        """Read a result whose call is not in the request."""
         if not isinstance(item, OtherItem):
             self._pairing.refuse(result.call_id, f"input[{at}].call_id")
-        # What a container of OpenAI's said: its call is this protocol's business too.
+        # The output of a built-in tool. Its call may be an item that only OpenAI understands.
         return _opaque(item, raw)
 
     def _with_seal(self, message: Message) -> Message:
@@ -205,7 +211,7 @@ class Conversation:
 
 
 def _wire_id(message: Message) -> str:
-    """The call's id as the client knows it."""
+    """The call id that the client has."""
     return message.raw.parsed["call_id"] if message.raw is not None else ""
 
 
@@ -223,14 +229,14 @@ def _message(item: MessageItem | AnyMessageItem, raw: Raw, where: Place) -> Mess
     elif content is not None:
         parts = tuple([_part(part, where, at) for at, part in enumerate(content)])
     elif role == "assistant":
-        parts = ()  # some clients send null on a turn that only calls tools
+        parts = ()  # some clients send null in a turn with only tool calls
     else:
         reject("is required", _path(where), "content")
     return Message(role, parts, None, raw)
 
 
 def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> Part:
-    """The part at that place of a message's content."""
+    """Read the part at index `at` of a message's content."""
     if type(part) is msgspec.Raw:
         return read_part(part, f"{_path(where)}.content[{at}]")
     if part.annotations:
@@ -243,7 +249,7 @@ def _reasoning(item: ReasoningItem, raw: Raw, where: Place) -> Message:
 
 
 def _envelope(item: ReasoningItem) -> Envelope | None:
-    """What the item's slot holds: one of our envelopes, or the provider's own seal."""
+    """The content of `encrypted_content`: an envelope of Dragoman, or the provider's own seal."""
     data = item.encrypted_content
     return from_slot(data, NAME, item.id) if data else None
 
@@ -252,23 +258,24 @@ def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: Raw, where: P
     if envelope is not None:
         seal, wrapped = envelope.seal, envelope.seal.data != item.encrypted_content
     else:
-        # Stored by the provider: the id alone stands for the reasoning.
+        # With `store: true`, the provider keeps the reasoning, and the item has only the id.
         seal, wrapped = Seal(NAME, "", item.id) if item.id else None, is_made_up(item.id)
-    words = _words(item.summary) if item.summary else ""
-    if not words and (content := said(item.content)) is not None:
+    words = _words(item.summary or ())
+    if not words and (content := optional(item.content)) is not None:
         words = _words(_summaries(content, where))
-    return Message("assistant", (Thinking(words, seal),), None, mark_wrapped(raw) if wrapped else raw)
+    thinking = Thinking(SEPARATOR.join(words), seal, None, words if len(words) > 1 else ())
+    return Message("assistant", (thinking,), None, mark_wrapped(raw) if wrapped else raw)
 
 
-def _words(summaries: Sequence[Summary]) -> str:
-    return "\n\n".join([summary.text or "" for summary in summaries])
+def _words(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    return tuple(summary.text for summary in summaries if summary.text)
 
 
 def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
     try:
         return _decode_summaries(content)
     except msgspec.ValidationError as error:
-        raise refused(error, f"{_path(where)}.content") from None
+        raise bad_request(error, f"{_path(where)}.content") from None
 
 
 def _function_call(item: FunctionCall, raw: Raw, where: Place) -> Message:
@@ -314,7 +321,7 @@ def _answered(item: OutputItem, raw: Raw, where: Place, *, custom: bool) -> Mess
 
 
 def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
-    """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
+    """Read a call or output of a built-in tool that the client ran. Any other item stays opaque."""
     path = _path(where)
     if item.kind == compaction.ITEM:
         return _compacted(item, raw, path)
@@ -332,7 +339,7 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
 
 
 def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
-    """Our summary of the turns before. What another provider made stays opaque."""
+    """Read a compaction item. The summary of Dragoman becomes text, any other item stays opaque."""
     data = item.members.get("encrypted_content")
     summary = None if data is None else compaction.summary_of(value(data, path))
     if summary is None:
@@ -341,7 +348,7 @@ def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
 
 
 def is_trigger(item: OtherItem) -> bool:
-    """Does the client want the conversation compacted?"""
+    """Does this item ask for compaction of the conversation?"""
     return item.kind == compaction.TRIGGER
 
 

@@ -10,7 +10,7 @@ import msgspec
 from ....model.messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
 from ...common import inline_media
 from ...common.fields import Obj, integer, reject, string
-from ...common.typed_json import member, members_of, refused, value
+from ...common.typed_json import bad_request, member, members_of, value
 from ..answer.items import NAME
 from .wire import (
     PART_TYPES,
@@ -45,7 +45,7 @@ def read_part(raw: msgspec.Raw, where: str) -> Part:
     except msgspec.ValidationError as error:
         kind: str = member(members_of(raw, where), "type", str, where)
         if kind in PART_TYPES:
-            raise refused(error, where) from None
+            raise bad_request(error, where) from None
         return Opaque(Raw(NAME, raw), kind)
     return _READERS[part.__class__](part, raw, where)
 
@@ -88,7 +88,7 @@ def _image(part: ImagePart, raw: msgspec.Raw, where: str) -> Media:
         data=data,
         url=None if data is not None else part.image_url,
         file_id=part.file_id,
-        keeper=inline_media.OPENAI if part.file_id else "",
+        file_provider=inline_media.OPENAI if part.file_id else "",
         detail=part.detail,
         cache=part.prompt_cache_breakpoint,
         raw=Raw(NAME, raw),
@@ -112,7 +112,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
         data=data,
         url=url,
         file_id=part.file_id,
-        keeper=inline_media.OPENAI if part.file_id else "",
+        file_provider=inline_media.OPENAI if part.file_id else "",
         name=part.filename,
         detail=part.detail,
         cache=part.prompt_cache_breakpoint,

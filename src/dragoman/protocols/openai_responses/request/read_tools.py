@@ -20,7 +20,7 @@ from ...common.fields import (
     word,
 )
 from ...common.tool_servers import token_and_headers
-from ...common.typed_json import items, member, members_of, need_object, refused, said, value
+from ...common.typed_json import bad_request, items, member, members_of, need_object, optional, value
 from ..answer.items import NAME
 from ..builtins import read_builtin
 from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
@@ -48,7 +48,7 @@ def read_tools(body: Obj, other_items: Iterable[tuple[str, OtherItem]]) -> tuple
     listed = [] if body.get("tools") is None else _listed(body["tools"], "tools")
     declared: _Declared = {_identity(tool): tool for tool in listed}
     for where, item in other_items:
-        given = said(item.members.get("tools", msgspec.UNSET)) if item.kind in _TOOL_ITEMS else None
+        given = optional(item.members.get("tools", msgspec.UNSET)) if item.kind in _TOOL_ITEMS else None
         for tool in [] if given is None else _listed(given, f"{where}.tools"):
             _add_from_item(declared, tool, item.kind)
     return tuple(declared.values())
@@ -94,7 +94,7 @@ def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
     except msgspec.ValidationError as error:
         kind: str = member(members_of(raw, where), "type", str, where)
         if kind in TOOL_TYPES:
-            raise refused(error, where) from None
+            raise bad_request(error, where) from None
         return kind
 
 
@@ -108,7 +108,7 @@ def _tool(definition: AnyTool | str, raw: msgspec.Raw, where: str) -> Tool:
 
 
 def _function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
-    parameters = said(tool.parameters)
+    parameters = optional(tool.parameters)
     if parameters is not None:
         need_object(parameters, f"{where}.parameters")
     return Tool(
@@ -160,7 +160,7 @@ def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:
             token=string(given, "authorization", where) or token,
             headers=headers,
             allowed=tuple(map(str, filtered)) if is_array(filtered) else None,
-            approval=None if asked is None else asked != "never",
+            approval=asked != "never",  # OpenAI asks before every call if the client says nothing
         )
     return Tool(name=name, kind="hosted", hosted="mcp", server=server, raw=Raw(NAME, raw))
 

@@ -13,6 +13,7 @@ from ...base import Outgoing, Target
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
+from ...common.sampling import within_model
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.items import NAME
 from .raw import IDS, restored_input, without_reasoning
@@ -24,10 +25,11 @@ __all__ = ["IDS", "NAMES", "write_request"]
 
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True, namespaces=True)
 # A Responses client's definitions are sent unchanged: the upstream judges its names.
-_AS_THEY_ARE = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
+_UNCHANGED = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
 
 _PATH = "/v1/responses"
 _ENCRYPTED = "reasoning.encrypted_content"
+# OpenAI refuses a lower `max_output_tokens`.
 _FEWEST_TOKENS = 16
 _LONGEST_USER = 64
 _TIERS = {
@@ -42,13 +44,16 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body for `POST /v1/responses`."""
     notices = Notices(target.strict)
     own = _is_own(request)
-    names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
+    names = ToolNames(request.tools, _UNCHANGED if own else NAMES)
     if own and request.raw is not None:
-        body = _as_it_came(request.raw, target, notices)
+        body = _unchanged(request.raw, target, notices)
     elif own:
         body = _rebuilt(request, target, names, notices)
     else:
         body = _translated(request, target, names, notices)
+    if request.settings.stop:
+        message = "Responses has no stop sequences: Dragoman looks for them in the answer"
+        notices.note("stop-emulated", "settings.stop", message)
     return Outgoing(
         members=body,
         path=_PATH,
@@ -64,7 +69,7 @@ def _is_own(request: Request) -> bool:
     return goes_on or unsupported.was_sent_in(request, NAME)
 
 
-def _as_it_came(raw: Raw, target: Target, notices: Notices) -> Obj:
+def _unchanged(raw: Raw, target: Target, notices: Notices) -> Obj:
     body: Obj = {**raw.value, "model": target.model}
     if raw.wrapped:
         body["input"] = restored_input(body["input"], target)
@@ -83,7 +88,7 @@ def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
     if len(kept) < len(listed):
         body = {**body, "include": kept}
     if body.get("reasoning"):
-        notices.say("reasoning-dropped", "settings.reasoning", f"{target.model} does not reason")
+        notices.warn("reasoning-dropped", "settings.reasoning", f"{target.model} does not reason")
     left_out = ["reasoning", *([] if kept or not listed else ["include"])]
     return {key: value for key, value in body.items() if key not in left_out}
 
@@ -151,19 +156,22 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     settings = request.settings
     unsupported.refuse_untranslatable(request)
     unsupported.note_unsupported_fields(request, notices)
-    unsupported.say_dropped(settings, _NO_COUNTERPART, notices)
+    unsupported.warn_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
     tools = ToolWriter(names, notices)
     include = [_ENCRYPTED]
-    if settings.logprobs is not None:
+    fitted = _fitted(settings, target, notices)
+    if fitted.logprobs is not None:
         include.append("message.output_text.logprobs")
     body: Obj = {
         "model": target.model,
         **_instructions(messages[:leading]),
         "input": _input(request, target, names, notices, leading),
         **_tools(request.tools, request, tools),
-        **_settings(_fitted(settings, notices), tools),
+        **_settings(fitted, tools),
+        # Encrypted reasoning makes a conversation work without a store at OpenAI: the next request sends it
+        # back.
         "include": include,
         "store": False,
     }
@@ -206,8 +214,9 @@ def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:
     return fields
 
 
-def _fitted(settings: Settings, notices: Notices) -> Settings:
-    """Settings of another protocol, limited to values that Responses accepts."""
+def _fitted(settings: Settings, target: Target, notices: Notices) -> Settings:
+    """Settings of another protocol, limited to values that Responses and the model accept."""
+    settings = within_model(settings, target.takes, target.model, notices)
     return msgspec.structs.replace(
         settings,
         max_tokens=_max_tokens(settings.max_tokens, notices),
@@ -236,7 +245,7 @@ def _settings(settings: Settings, tools: ToolWriter) -> Obj:
 def _max_tokens(count: int | None, notices: Notices) -> int | None:
     if count is not None and count < _FEWEST_TOKENS:
         message = f"openai-responses refuses fewer than {_FEWEST_TOKENS} tokens"
-        notices.say("max-tokens-raised", "settings.max_tokens", message)
+        notices.warn("max-tokens-raised", "settings.max_tokens", message)
         return _FEWEST_TOKENS
     return count
 
@@ -247,6 +256,7 @@ def _reasoning(reasoning: Reasoning | None) -> Obj | None:
     effort = reasoning_effort.effort(reasoning)
     fields: Obj = {"effort": effort} if effort else {}
     if reasoning.show:
+        # Without it, OpenAI returns reasoning items with an empty summary.
         fields["summary"] = "auto"
     return fields or None
 
@@ -268,4 +278,5 @@ def _format(format: Format, tools: ToolWriter) -> Obj:
     if format.description is not None:
         fields["description"] = format.description
     schema = tools.schema(format.schema, "settings.format.schema")
+    # Always set: the server tries strict mode if `strict` is missing.
     return fields | {"schema": schema, "strict": format.strict or False}

@@ -34,8 +34,9 @@ from .write_parts import PartWriter
 
 _TEXT = frozenset({Text})
 _PAIRED = frozenset({ToolCall, ToolResult})
+_UNSEEN = Thinking()
 _ITEM_IDS = {"function": "fc_", "custom": "ctc_"}
-_SAID_BY_MODEL = ("reasoning", "function_call", "custom_tool_call")
+_FROM_MODEL = ("reasoning", "function_call", "custom_tool_call")
 
 
 class ItemWriter:
@@ -88,7 +89,7 @@ class ItemWriter:
         assert message.raw is not None
         for part in message.parts:
             if isinstance(part, ToolCall):
-                self._add_reasoning("", part.seal)
+                self._add_reasoning(_UNSEEN, part.seal)
         item = restored(message.raw, self._target)
         if isinstance(item, str):
             item = {"type": "message", "role": "user", "content": item}
@@ -98,7 +99,7 @@ class ItemWriter:
     def _write(self, message: Message, index: int) -> None:
         """Write the message at `index`: its text, and its calls, results and thoughts as separate items."""
         if message.name:
-            self._notices.say("message-name-dropped", f"messages[{index}]", "messages cannot carry a name")
+            self._notices.warn("message-name-dropped", f"messages[{index}]", "messages cannot carry a name")
         by_model = message.role == "assistant"
         write_text = self._parts.output_text if by_model else self._parts.input_text
         content: list[Obj] = []
@@ -120,29 +121,29 @@ class ItemWriter:
     def _add(self, part: Part, index: int) -> None:
         """Write a part of the message at `index` as a separate item."""
         if type(part) is ToolCall:
-            self._add_reasoning("", part.seal)
+            self._add_reasoning(_UNSEEN, part.seal)
             self._items.append(self._call(part))
         elif type(part) is ToolResult:
             self._add_result(part, index)
         elif type(part) is Thinking:
-            self._add_reasoning(part.text, part.seal)
+            self._add_reasoning(part, part.seal)
         elif type(part) is Opaque and part.raw.protocol == NAME:
             self._items.append(part.raw.parsed)
         elif type(part) is Opaque:
             message = f"{part.type or 'a part'} of {part.raw.protocol} has no counterpart"
-            self._notices.say("opaque-dropped", f"messages[{index}]", message)
+            self._notices.warn("opaque-dropped", f"messages[{index}]", message)
 
-    def _add_reasoning(self, text: str, seal: Seal | None) -> None:
+    def _add_reasoning(self, thinking: Thinking, seal: Seal | None) -> None:
         """Return reasoning to its issuer. Without a seal it is dropped; it never becomes text."""
         if seal is not None and returnable(seal, self._target):
             self._has_reasoning = True
-            self._items.append(_reasoning(text, seal))
+            self._items.append(_reasoning(thinking, seal))
 
     def _call(self, call: ToolCall) -> Obj:
         custom = call.kind == "custom"
         item: Obj = {"type": "custom_tool_call" if custom else "function_call"}
         id = call.extras.get("id") if call.extras else None
-        # OpenAI refuses an item id with another prefix (protocols.md 4.4, 41), and does not require one.
+        # OpenAI refuses an item id with another prefix, and does not require one.
         if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.longest:
             item["id"] = id
         item["call_id"] = for_upstream(call.id, self._ids)
@@ -178,23 +179,28 @@ def _message_item(message: Message, content: list[Obj]) -> Obj:
     return {"type": "message", "role": message.role, "content": content}
 
 
-def _reasoning(text: str, seal: Seal) -> Obj:
+def _reasoning(thinking: Thinking, seal: Seal) -> Obj:
     item: Obj = {"type": "reasoning"}
+    # OpenRouter's ids (`rs_tmp_…`, `gen-…`) and others mean nothing to OpenAI. The id is optional.
     if seal.id and seal.id.startswith("rs_"):
         item["id"] = seal.id
     # OpenAI requires `summary`, even if it is empty.
-    item["summary"] = [{"type": "summary_text", "text": text}] if text else []
+    parts = thinking.summaries or (thinking.text,)
+    item["summary"] = [{"type": "summary_text", "text": text} for text in parts if text]
     if seal.data:
         item["encrypted_content"] = seal.data
     return item
 
 
 def _without_lone_reasoning(items: list[Obj]) -> list[Obj]:
-    """Remove reasoning that no item follows: OpenAI refuses it (protocols.md 4.5, 54)."""
+    """Remove reasoning that no item of the model follows: OpenAI refuses it with a 400.
+
+    It occurs if the call or the text after it could not be sent.
+    """
     kept: list[Obj] = []
     for item in reversed(items):
         following = kept[-1] if kept else {}
-        by_model = following.get("type") in _SAID_BY_MODEL or following.get("role") == "assistant"
+        by_model = following.get("type") in _FROM_MODEL or following.get("role") == "assistant"
         if by_model or item["type"] != "reasoning":
             kept.append(item)
     return kept[::-1]

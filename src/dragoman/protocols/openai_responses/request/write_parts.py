@@ -27,6 +27,7 @@ class PartWriter:
         for citation in text.citations:
             annotation = self._annotation(citation, text, index)
             annotations += [annotation] if annotation else []
+        # Assistant text is `output_text`: OpenAI refuses `input_text` in an assistant message.
         return {"type": "output_text", "text": text.text, "annotations": annotations}
 
     def input_text(self, text: Text, index: int) -> Obj:
@@ -46,7 +47,7 @@ class PartWriter:
         if not by_model:
             return [self.input(part, index)]
         message = f"a {part.kind} made by a model cannot be sent back"
-        self.notices.say("assistant-media-dropped", _path(index), message)
+        self.notices.warn("assistant-media-dropped", _path(index), message)
         return []
 
     def input(self, part: Text | Media, index: int) -> Obj:
@@ -83,7 +84,7 @@ class PartWriter:
 
     def _drop_citations(self, index: int) -> None:
         message = "only citations of web pages by the model can be sent"
-        self.notices.say("citations-dropped", _path(index), message)
+        self.notices.warn("citations-dropped", _path(index), message)
 
     def _image(self, image: Media, where: str) -> Obj:
         address = inline_media.address(image)
@@ -94,7 +95,7 @@ class PartWriter:
     def _document(self, document: Media, where: str) -> Obj:
         if document.context:
             message = "a document's context cannot be sent"
-            self.notices.say("document-details-dropped", where, message)
+            self.notices.warn("document-details-dropped", where, message)
         words = inline_media.text_of(document, where)
         if words is not None:
             words = inline_media.titled(document, words)
@@ -113,7 +114,7 @@ class PartWriter:
         return self._file_id(document, where)
 
     def _file_id(self, media: Media, where: str) -> Obj:
-        if media.file_id is None or media.keeper != inline_media.OPENAI:
+        if media.file_id is None or media.file_provider != inline_media.OPENAI:
             raise inline_media.lone_file(media, where)
         return {"file_id": media.file_id}
 

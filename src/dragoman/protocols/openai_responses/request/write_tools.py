@@ -17,17 +17,18 @@ from ...common.schemas import (
     no_loss,
     output_schema,
     sanitised,
-    say_dropped,
     strict_ready,
+    warn_dropped,
 )
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
-from ...common.unsupported import say_deferred
+from ...common.unsupported import warn_deferred
 from ..answer.items import NAME
 
 # Hosted tools with a counterpart in other protocols, by their neutral names.
 _HOSTED: dict[str, Obj] = {
     "web_search": {"type": "web_search"},
+    # OpenAI requires the container.
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
 }
 
@@ -74,7 +75,7 @@ class ToolWriter:
         """Write the schema of structured output."""
         dropped: list[str] = []
         result = output_schema(schema, EVERYTHING, dropped.append)
-        say_dropped(dropped, where, self._notices)
+        warn_dropped(dropped, where, self._notices)
         return result
 
     def _tool(self, tool: Tool, where: str) -> Any:
@@ -82,20 +83,19 @@ class ToolWriter:
             return tool.raw.value
         if tool.kind == "hosted":
             return self._hosted(tool, where)
-        say_deferred(tool, self._notices)
+        warn_deferred(tool, self._notices)
         return self._custom(tool) if tool.kind == "custom" else self._function(tool, where)
 
     def _function(self, tool: Tool, where: str) -> Obj:
         dropped: list[str] = []
         parameters = sanitised(tool.parameters, RESPONSES, dropped.append)
         if dropped:
-            say_dropped(dropped, f"{where}.parameters", self._notices)
+            warn_dropped(dropped, f"{where}.parameters", self._notices)
         definition: Obj = {"type": "function", "name": self._names.out(tool.name, tool.namespace)}
         if tool.description is not None:
             definition["description"] = tool.description
         definition["parameters"] = parameters
-        # If `strict` is missing, the server tries to enforce the schema, and changes it (protocols.md 4.6,
-        # 75).
+        # If `strict` is missing, the server tries to enforce the schema, and changes it.
         definition["strict"] = bool(tool.strict) and self._strict(tool, where)
         return definition
 
@@ -103,7 +103,7 @@ class ToolWriter:
         if strict_ready(sanitised(tool.schema, RESPONSES, no_loss)):
             return True
         message = "strict needs every property required and no additional ones"
-        self._notices.say("strict-dropped", f"{where}.strict", message)
+        self._notices.warn("strict-dropped", f"{where}.strict", message)
         return False
 
     def _custom(self, tool: Tool) -> Obj:
@@ -124,12 +124,12 @@ class ToolWriter:
         definition = _HOSTED.get(tool.hosted or "")
         if definition is None:
             message = f"{tool.name} is run by another provider"
-            self._notices.say("hosted-tool-dropped", where, message)
+            self._notices.warn("hosted-tool-dropped", where, message)
         return definition
 
     def _server(self, tool: Tool, where: str) -> Obj:
         """The tools of an MCP server."""
-        server = reachable(tool, where, self._notices, asks=True, filters=True)
+        server = reachable(tool, where, asks=True, filters=True)
         definition: Obj = {"type": "mcp", "server_label": _label(server.name), "server_url": server.url}
         if server.token:
             definition["authorization"] = server.token
@@ -137,7 +137,8 @@ class ToolWriter:
             definition["headers"] = server.headers
         if server.allowed is not None:
             definition["allowed_tools"] = list(server.allowed)
-        # Left out, it would be "always", and the answer would be a question to a client that cannot answer.
+        # The default is "always". Then the answer would be an `mcp_approval_request`, which the client's
+        # protocol does not have.
         return definition | {"require_approval": "always" if server.approval else "never"}
 
     def _allowed(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
@@ -149,7 +150,7 @@ class ToolWriter:
 
     def _downgraded(self, mode: str) -> str:
         message = f"what was chosen cannot be sent, so the choice is {mode!r}"
-        self._notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+        self._notices.warn("forced-choice-downgraded", "settings.tool_choice", message)
         return mode
 
     def _reference(self, tool: Tool) -> Obj:

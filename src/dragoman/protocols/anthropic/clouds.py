@@ -1,0 +1,114 @@
+"""Anthropic's clients in their modes for clouds, with the gateway as the cloud's base URL.
+
+Claude Code (`CLAUDE_CODE_USE_BEDROCK`, `CLAUDE_CODE_USE_VERTEX`) and the SDKs then post to the cloud's paths.
+The model's name and the choice to stream are in the path. Bedrock's clients read AWS's event streams.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+
+from ...model.messages import Request
+from ...wire.event_stream import written, written_event
+from ...wire.sse import SSEReader
+from ..common.fields import Body, reject
+from ..common.typed_json import body_members, reads_body
+from ..facts import Endpoints
+from .request.read import read_request
+
+_COUNTING = "count-tokens"
+_BEDROCK = re.compile(r"/model/(?P<model>.+)/(?:invoke|(?P<stream>invoke-with-response-stream))$")
+_VERTEX = re.compile(
+    r"/publishers/anthropic/models/(?P<model>[^/]+):(?:rawPredict|(?P<stream>streamRawPredict))$"
+)
+_MODELS = "/projects/{project}/locations/{location}/publishers/anthropic/models"
+_EXCEPTIONS = {
+    "invalid_request_error": "validationException",
+    "rate_limit_error": "throttlingException",
+    "overloaded_error": "serviceUnavailableException",
+    "timeout_error": "modelTimeoutException",
+}
+"""AWS's exceptions for Anthropic's error types. Any other is an `internalServerException`."""
+_betas = msgspec.json.Decoder(list[str]).decode
+
+
+def _reading(pattern: re.Pattern[str]) -> Callable[[Body, str], Request]:
+    """A reader of requests whose path fits `pattern`."""
+
+    @reads_body
+    def read(body: Body, path: str = "") -> Request:
+        found = pattern.search(path.partition("?")[0])
+        if found is None:
+            reject("the path names no model", "model")
+        members = body_members(body)
+        members.pop("anthropic_version", None)
+        features = members.pop("anthropic_beta", None)
+        if found["model"] == _COUNTING:
+            return read_request(msgspec.json.encode(members), "/v1/messages/count_tokens")
+        members["model"] = msgspec.Raw(msgspec.json.encode(unquote(found["model"])))
+        members["stream"] = msgspec.Raw(b"true" if found["stream"] else b"false")
+        request = read_request(msgspec.json.encode(members), "/v1/messages")
+        return request if features is None else msgspec.structs.replace(request, betas=_features(features))
+
+    return read
+
+
+def _features(value: msgspec.Raw) -> tuple[str, ...]:
+    try:
+        return tuple(_betas(value))
+    except msgspec.ValidationError:
+        reject("must be a list of strings", "anthropic_beta")
+
+
+class ChunkWriter:
+    """Writes server-sent events as the messages of AWS's event streams."""
+
+    content_type = "application/vnd.amazon.eventstream"
+
+    def __init__(self) -> None:
+        self._reader = SSEReader()
+
+    def feed(self, data: bytes) -> bytes:
+        return b"".join([_message(frame.data) for frame in self._reader.feed(data)])
+
+    def close(self) -> bytes:
+        return b""
+
+
+def _message(data: bytes) -> bytes:
+    event: dict[str, Any] = msgspec.json.decode(data)
+    if event["type"] != "error":
+        return written_event("chunk", msgspec.json.encode({"bytes": base64.b64encode(data).decode()}))
+    error = event["error"]
+    headers = {
+        ":exception-type": _EXCEPTIONS.get(error["type"], "internalServerException"),
+        ":content-type": "application/json",
+        ":message-type": "exception",
+    }
+    return written(headers, msgspec.json.encode({"message": error["message"]}))
+
+
+def _always(query: object, headers: object) -> bool:
+    return True
+
+
+read_bedrock, read_vertex = _reading(_BEDROCK), _reading(_VERTEX)
+BEDROCK_ENDPOINTS = Endpoints(
+    roots=("",),
+    # An ARN contains slashes.
+    answers=("/model/{model:.+}/{verb:invoke|invoke-with-response-stream}",),
+    own=("/model/",),
+    reframes=_always,
+    writer=ChunkWriter,
+)
+VERTEX_ENDPOINTS = Endpoints(
+    answers=(f"{_MODELS}/{{model:(?!{_COUNTING}:)[^/]+}}:{{verb:rawPredict|streamRawPredict}}",),
+    counts=(f"{_MODELS}/{_COUNTING}:rawPredict",),
+    own=("/v1/projects/", "/projects/"),
+)

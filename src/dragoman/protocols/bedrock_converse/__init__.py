@@ -1,0 +1,19 @@
+"""Amazon Bedrock's Converse and ConverseStream. Upstreams speak it; clients do not."""
+
+from __future__ import annotations
+
+from ..base import UpstreamProtocol
+from ..facts import Address
+from .answer.decoder import NAME, Decoder
+from .request.fields import FIELDS
+from .request.write import IDS, NAMES, write_request
+
+PROTOCOL = UpstreamProtocol(
+    name=NAME,
+    ids=IDS,
+    names=NAMES,
+    fields=FIELDS,
+    write_request=write_request,
+    decoder=Decoder,
+    address=Address(endpoint=r"/converse(-stream)?$", own_version=lambda path, query: False),
+)

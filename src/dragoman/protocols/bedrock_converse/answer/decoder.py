@@ -1,0 +1,255 @@
+"""Decode Converse's answers, streamed or whole, into events.
+
+The name of an event is in a header of its message (`wire/event_stream.py`). Only calls have a start event:
+the first delta of another block opens it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Citation, Part, Seal, Text, Thinking, ToolCall
+from ....wire.frames import Frame
+from ....wire.structs import StructReader
+from ...common import failures, stop_reasons
+from ...common.answer_decoder import AnswerDecoder
+from . import wire
+
+NAME = "bedrock-converse"
+
+_read = StructReader(wire.StreamEvent, frozenset({"text", "input"}))
+
+
+class _OpenBlock:
+    """An open content block of the upstream."""
+
+    __slots__ = ("kind", "number", "redacted")
+
+    def __init__(self, number: int, kind: type[Part]) -> None:
+        self.number = number
+        self.kind = kind
+        self.redacted: list[str] = []
+
+
+class Decoder(AnswerDecoder):
+    """Decodes one answer."""
+
+    __slots__ = ("_blocks", "_failure", "_open", "_stop")
+
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
+        super().__init__(issuer)
+        self.clean = False  # no client speaks this protocol
+        self._open: dict[int, _OpenBlock] = {}
+        self._blocks = 0
+        self._stop: Stop | None = None
+        self._failure: Failed | None = None
+        """Set when the stop reason is a failure."""
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over or frame.data[:1] != b"{":
+            return []
+        try:
+            event = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = self._read_loosely(_read, frame.data, error)
+        out: list[Event] = []
+        self._event(event, frame, out)
+        if self._failure is not None and not self._over:
+            out += self._fail(self._failure)
+        return out if self._joiner is None else self._joiner.join(out)
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None:
+            return self._cut_off(begun=self._started)
+        out: list[Event] = []
+        self._end(out)
+        return out if self._joiner is None else self._joiner.join(out)
+
+    def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        if event.error or frame.event == "error":
+            out += self._fail(failures.from_body(None, frame.data))
+            return
+        if event.output is not None:
+            self._whole(event, out)
+            return
+        match frame.event:
+            case "contentBlockDelta":
+                self._delta(event.contentBlockIndex or 0, event.delta or wire.Delta(), out)
+            case "contentBlockStart":
+                if event.start is not None and event.start.toolUse is not None:
+                    self._call(event.contentBlockIndex or 0, event.start.toolUse, out)
+            case "contentBlockStop":
+                self._close_block(event.contentBlockIndex or 0, out)
+            case "messageStart":
+                self._start(out)
+            case "messageStop":
+                self._stopped(event.stopReason)
+            case "metadata":
+                self._metadata(event, out)
+            case _:
+                pass  # a kind of event that is newer than this decoder
+
+    def _whole(self, event: wire.StreamEvent, out: list[Event]) -> None:
+        self._start(out)
+        message = event.output.message if event.output else None
+        for index, block in enumerate((message.content if message else None) or ()):
+            self._block(index, block, out)
+            self._close_block(index, out)
+        self._stopped(event.stopReason)
+        if self._failure is None:
+            self._metadata(event, out)
+
+    def _block(self, index: int, block: wire.Block, out: list[Event]) -> None:
+        if block.toolUse is not None:
+            number = self._call(index, block.toolUse, out)
+            if given := bytes(block.toolUse.input):
+                out.append(ArgumentsDelta(number, given.decode()))
+        elif block.reasoningContent is not None:
+            reasoning = block.reasoningContent
+            whole = reasoning.reasoningText or wire.ReasoningText()
+            piece = wire.Reasoning(None, whole.text, None, reasoning.redactedContent)
+            self._delta(index, wire.Delta(reasoningContent=piece), out)
+            if whole.signature:
+                piece = wire.Reasoning(signature=whole.signature)
+                self._delta(index, wire.Delta(reasoningContent=piece), out)
+        elif block.citationsContent is not None:
+            for text in block.citationsContent.content or ():
+                self._delta(index, wire.Delta(text=text.text), out)
+            for citation in block.citationsContent.citations or ():
+                self._delta(index, wire.Delta(citation=citation), out)
+        elif block.text is not None:
+            self._delta(index, wire.Delta(text=block.text), out)
+
+    def _start(self, out: list[Event]) -> None:
+        if not self._started:
+            self._started = True
+            out.append(Start())
+
+    def _call(self, index: int, call: wire.ToolUse, out: list[Event]) -> int:
+        self._close_block(index, out)
+        part = ToolCall(id=call.toolUseId or "", name=call.name or "")
+        return self._begin(index, part, out).number
+
+    def _begin(self, index: int, part: Part, out: list[Event]) -> _OpenBlock:
+        self._start(out)
+        block = self._open[index] = _OpenBlock(self._blocks, type(part))
+        self._blocks += 1
+        out.append(BlockStart(block.number, part))
+        return block
+
+    def _at(self, index: int, kind: type[Text | Thinking], out: list[Event]) -> _OpenBlock:
+        """The open block of this kind. A delta of another kind ends the block before it."""
+        block = self._open.get(index)
+        if block is not None and block.kind is kind:
+            return block
+        self._close_block(index, out)
+        return self._begin(index, kind(), out)
+
+    def _delta(self, index: int, delta: wire.Delta, out: list[Event]) -> None:
+        if delta.text:
+            out.append(TextDelta(self._at(index, Text, out).number, delta.text))
+        elif delta.toolUse is not None:
+            block = self._open.get(index)
+            if block is None or block.kind is not ToolCall:
+                self._call(index, wire.ToolUse(), out)
+                block = self._open[index]
+            if delta.toolUse.input:
+                out.append(ArgumentsDelta(block.number, delta.toolUse.input))
+        elif delta.reasoningContent is not None:
+            self._reasoning(index, delta.reasoningContent, out)
+        elif delta.citation is not None:
+            out.append(CitationAdded(self._at(index, Text, out).number, _citation(delta.citation)))
+
+    def _reasoning(self, index: int, piece: wire.Reasoning, out: list[Event]) -> None:
+        if piece.text:
+            out.append(TextDelta(self._at(index, Thinking, out).number, piece.text))
+        elif piece.signature:
+            seal = Seal(NAME, piece.signature, issuer=self._issuer)
+            out.append(Sealed(self._at(index, Thinking, out).number, seal))
+        elif piece.redactedContent:
+            block = self._at(index, Thinking, out)
+            block.redacted.append(piece.redactedContent)
+
+    def _close_block(self, index: int, out: list[Event]) -> None:
+        block = self._open.pop(index, None)
+        if block is None:
+            return
+        if block.redacted:
+            seal = Seal(NAME, _joined(block.redacted), issuer=self._issuer, redacted=True)
+            out.append(Sealed(block.number, seal))
+        out.append(BlockEnd(block.number))
+
+    def _stopped(self, reason: str | None) -> None:
+        if not reason:
+            return
+        meant = stop_reasons.meaning(reason) or Stop.END
+        if isinstance(meant, FailureKind):
+            self._failure = stop_reasons.failure(meant, reason)
+        else:
+            self._stop = meant
+            self.ending = True
+
+    def _metadata(self, event: wire.StreamEvent, out: list[Event]) -> None:
+        """Usage, which is the last event of an answer."""
+        if event.usage is not None:
+            out.append(UsageSeen(read_usage(event.usage)))
+        if self._stop is not None:
+            self._end(out)
+
+    def _end(self, out: list[Event]) -> None:
+        for index in list(self._open):
+            self._close_block(index, out)
+        self._over = True
+        out.append(End(self._stop or Stop.END))
+
+
+def _joined(pieces: list[str]) -> str:
+    """Base64 of the bytes of all pieces, each of which is base64."""
+    if len(pieces) == 1:
+        return pieces[0]
+    try:
+        return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
+    except binascii.Error:
+        return pieces[0]
+
+
+def _citation(citation: dict[str, Any]) -> Citation:
+    """Read a citation. Only a web page has an address."""
+    location: Any = citation.get("location") or {}
+    web: Any = location.get("web") or {}
+    quoted: Any = citation.get("sourceContent") or [{}]
+    return Citation(
+        url=str(web.get("url") or ""),
+        title=str(citation.get("title") or ""),
+        text=str(quoted[0].get("text") or ""),
+    )
+
+
+def read_usage(usage: wire.Usage) -> Usage:
+    """Read token counts. The input excludes cached tokens, like the neutral one."""
+    return Usage(
+        input=usage.inputTokens,
+        cache_read=usage.cacheReadInputTokens,
+        cache_write=usage.cacheWriteInputTokens,
+        output=usage.outputTokens,
+    )

@@ -1,0 +1,1 @@
+"""Converse: writing requests."""

@@ -1,0 +1,109 @@
+"""A conversation in Converse's form: alternating messages of content blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ....model.messages import Cache, Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ...base import Target
+from ...common import cache_breakpoints, call_ids
+from ...common.call_ids import IdRule
+from ...common.fields import Obj
+from ...common.freeform import arguments_object
+from ...common.notices import Notices
+from ...common.tool_names import ToolNames
+from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turns
+from .supported import FORMATS
+
+IDS = IdRule(r"[a-zA-Z0-9_.:-]+", 64)
+_IN_NAMES = re.compile(r"[^A-Za-z0-9\-()\[\] ]+")
+_LONGEST_NAME = 200
+
+
+class ContentWriter:
+    """Writes the messages of one request."""
+
+    def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
+        self._names = names
+        self._notices = notices
+        self._ids = target.ids or IDS
+        # A model without a prompt cache refuses a request with cache points.
+        self._marks = cache_breakpoints.MOST if target.cache_marks else 0
+        self._documents = 0
+
+    def turns(self, messages: Sequence[Message]) -> list[Obj]:
+        """Messages that alternate and begin with the user."""
+        found = turns(messages, self._notices)
+        written = [{"role": turn.role, "content": self._blocks(turn.parts)} for turn in found]
+        if written and written[0]["role"] == "user":
+            return written
+        note_placeholder(self._notices)
+        return [{"role": "user", "content": [{"text": PLACEHOLDER}]}, *written]
+
+    def system(self, texts: Sequence[Text], instruction: str | None) -> list[Obj]:
+        """The system prompt. `instruction` is said after everything else in it."""
+        blocks: list[Obj] = []
+        for text in texts:
+            blocks += [{"text": text.text}, *self._mark(text.cache)]
+        return [*blocks, {"text": instruction}] if instruction else blocks
+
+    def _mark(self, cache: Cache | None) -> list[Obj]:
+        """A cache point, which stands after the block that it marks."""
+        if cache is None or not self._marks:
+            return []
+        self._marks -= 1
+        return [{"cachePoint": {"type": "default"} | ({"ttl": "1h"} if cache.ttl == "1h" else {})}]
+
+    def _blocks(self, parts: Sequence[Part]) -> list[Obj]:
+        blocks: list[Obj] = []
+        for part in parts:
+            blocks.append(self._block(part))
+            if isinstance(part, (Text, Media, ToolCall, ToolResult)):
+                blocks += self._mark(part.cache)
+        if any("document" in block for block in blocks) and not any("text" in block for block in blocks):
+            blocks.insert(0, {"text": PLACEHOLDER})  # Converse refuses a document without any words
+        return blocks
+
+    def _block(self, part: Part) -> Obj:
+        if isinstance(part, ToolCall):
+            return {
+                "toolUse": {
+                    "toolUseId": call_ids.for_upstream(part.id, self._ids),
+                    "name": self._names.out(part.name, part.namespace),
+                    "input": arguments_object(part, self._notices),
+                }
+            }
+        if isinstance(part, ToolResult):
+            return {"toolResult": self._result(part)}
+        if isinstance(part, Thinking):
+            return {"reasoningContent": _thought(part)}
+        if isinstance(part, Media):
+            return self._media(part)
+        assert isinstance(part, Text)  # the carrier lets nothing else pass
+        return {"text": part.text}
+
+    def _result(self, result: ToolResult) -> Obj:
+        content = [self._block(part) for part in result.parts]
+        if result.is_error and not content:
+            content = [{"text": FAILED_SILENTLY}]
+        written: Obj = {"toolUseId": call_ids.for_upstream(result.call_id, self._ids), "content": content}
+        return written | {"status": "error"} if result.is_error else written
+
+    def _media(self, media: Media) -> Obj:
+        source: Obj = {"s3Location": {"uri": media.url}} if media.data is None else {"bytes": media.data}
+        block: Obj = {"format": FORMATS[media.kind][media.media_type], "source": source}
+        if media.kind == "document":
+            # Each document of a request needs a name of its own, of a few kinds of characters.
+            self._documents += 1
+            name = " ".join(_IN_NAMES.sub(" ", media.name or "document").split())[:_LONGEST_NAME]
+            block["name"] = f"{name} {self._documents}" if self._documents > 1 else name or "document"
+        return {media.kind: block}
+
+
+def _thought(thinking: Thinking) -> Obj:
+    seal = thinking.seal
+    assert seal is not None  # the carrier lets no other thoughts pass
+    if seal.redacted:
+        return {"redactedContent": seal.data}
+    return {"reasoningText": {"text": thinking.text, "signature": seal.data}}

@@ -1,0 +1,154 @@
+"""What goes wrong at Bedrock: inside its event streams, and with credentials in the middle of a session."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from anthropic import Anthropic, APIError, APIStatusError
+from support import aws
+from support.serving import Serve
+from support.stand_in import Answer, Sent, StandIn, standing_in
+
+from dragoman.wire.event_stream import written_event
+
+ASKED: dict[str, Any] = {
+    "max_tokens": 500,
+    "model": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "messages": [{"role": "user", "content": "Read a.py"}],
+}
+MESSAGES = {
+    "anthropic": [aws.chunk(event) for event in aws.CLAUDE],
+    "bedrock-converse": [written_event(kind, json.dumps(event).encode()) for kind, event in aws.CONVERSE],
+}
+"""The messages of an event stream, by the protocol of the upstream. Some content is in the first three."""
+THROTTLED = aws.exception("throttlingException", "Too many tokens, please wait before trying again.")
+BROKEN = aws.exception("modelStreamErrorException", "The model broke.")
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAFIRST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", aws.KEYS["AKIAFIRST"])
+    with standing_in(aws.bedrock) as place:
+        yield place
+
+
+def config(cloud: StandIn, protocol: str) -> str:
+    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\nprotocol = "{protocol}"\n'
+
+
+def ask(url: str) -> Any:
+    """The message, or the error that the SDK raises; and the text that came before it."""
+    text = ""
+    client = Anthropic(base_url=url, api_key="x", max_retries=0)
+    try:
+        with client.messages.stream(**ASKED) as stream:
+            for text_piece in stream.text_stream:
+                text += text_piece
+            return stream.get_final_message(), text
+    except APIError as error:
+        return error, text
+
+
+@pytest.mark.parametrize("protocol", MESSAGES)
+def test_throttling_before_any_content_is_a_status(cloud: StandIn, serve: Serve, protocol: str) -> None:
+    cloud.answer = lambda sent: Answer(MESSAGES[protocol][0] + THROTTLED, aws.STREAM)
+    with serve(config(cloud, protocol)) as gateway:
+        error, text = ask(gateway.url)
+    assert isinstance(error, APIStatusError)
+    assert (error.status_code, text) == (429, "")
+    assert "Too many tokens" in error.message
+
+
+@pytest.mark.parametrize("protocol", MESSAGES)
+@pytest.mark.parametrize(
+    ("rest", "kind", "said"),
+    [
+        (THROTTLED, "rate_limit_error", "Too many tokens"),
+        (BROKEN, "api_error", "The model broke."),
+    ],
+)
+def test_an_exception_in_the_middle_is_an_error(
+    cloud: StandIn, serve: Serve, protocol: str, rest: bytes, kind: str, said: str
+) -> None:
+    begun = b"".join(MESSAGES[protocol][:7])
+    cloud.answer = lambda sent: Answer(begun + rest + b"".join(MESSAGES[protocol][7:]), aws.STREAM)
+    with serve(config(cloud, protocol)) as gateway:
+        error, text = ask(gateway.url)
+    assert isinstance(error, APIError)
+    assert text == "Let me see." if protocol == "anthropic" else text.startswith("Let me")
+    body: Any = error.body
+    assert body["error"]["type"] == kind
+    assert said in body["error"]["message"]
+
+
+@pytest.mark.parametrize("protocol", MESSAGES)
+def test_a_wrong_checksum_is_an_error(cloud: StandIn, serve: Serve, protocol: str) -> None:
+    whole = bytearray(b"".join(MESSAGES[protocol]))
+    at = len(b"".join(MESSAGES[protocol][:8])) + 40
+    whole[at] ^= 1
+    cloud.answer = lambda sent: Answer(bytes(whole), aws.STREAM)
+    with serve(config(cloud, protocol)) as gateway:
+        error, _ = ask(gateway.url)
+    assert isinstance(error, APIError)
+    assert "checksum" in str(error.body)
+
+
+@pytest.mark.parametrize("protocol", MESSAGES)
+@pytest.mark.parametrize("lost", [1, 30])
+@pytest.mark.parametrize("connection", [False, True])
+def test_a_cut_message_is_an_error(
+    cloud: StandIn, serve: Serve, protocol: str, lost: int, connection: bool
+) -> None:
+    """Cut inside the arguments of a call: the client must not get it as a complete one."""
+    begun = b"".join(MESSAGES[protocol][: 7 if protocol == "anthropic" else 11])[:-lost]
+    cloud.answer = lambda sent: Answer(begun, aws.STREAM, cut=connection)
+    with serve(config(cloud, protocol)) as gateway:
+        error, _ = ask(gateway.url)
+    assert isinstance(error, APIError)
+
+
+def test_a_refusal_says_why(cloud: StandIn, serve: Serve) -> None:
+    def refuse(sent: Sent) -> Answer:
+        return Answer(b'{"message":"The provided model identifier is invalid."}', status=400)
+
+    cloud.answer = refuse
+    with serve(config(cloud, "anthropic")) as gateway:
+        error, _ = ask(gateway.url)
+    assert isinstance(error, APIStatusError)
+    assert error.status_code == 400
+    assert "model identifier is invalid" in error.message
+
+
+def test_a_model_that_failed_is_not_the_clients_fault(cloud: StandIn, serve: Serve) -> None:
+    cloud.answer = lambda sent: Answer(b'{"message":"The model failed."}', status=424)
+    with serve(config(cloud, "anthropic")) as gateway:
+        error, _ = ask(gateway.url)
+    assert isinstance(error, APIStatusError)
+    body: Any = error.body
+    assert body["error"] == {"type": "api_error", "message": "The model failed."}
+
+
+def test_converse_is_asked_again_for_an_invalid_call(cloud: StandIn, serve: Serve) -> None:
+    """`path` of the first answer's call is not there: the model is made to repeat it."""
+    whole = b"".join(MESSAGES["bedrock-converse"])
+    wrong = [
+        written_event(kind, json.dumps(event).replace("path", "nothing").encode())
+        for kind, event in aws.CONVERSE
+    ]
+    cloud.answer = lambda sent: Answer(b"".join(wrong) if len(cloud.sent) == 1 else whole, aws.STREAM)
+    schema = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "mode": {"type": "string"}},
+        "required": ["path"],
+        "additionalProperties": False,
+    }
+    text = config(cloud, "bedrock-converse") + '[tools]\ninvalid = "reask"\n'
+    with serve(text) as gateway:
+        client = Anthropic(base_url=gateway.url, api_key="x", max_retries=0)
+        with client.messages.stream(**ASKED, tools=[{"name": "read", "input_schema": schema}]) as stream:
+            message = stream.get_final_message()
+    calls = [block for block in message.content if block.type == "tool_use"]
+    assert [call.input for call in calls] == [{"path": "a.py"}]
+    assert cloud.sent[1].json["toolConfig"]["toolChoice"] == {"tool": {"name": "read"}}

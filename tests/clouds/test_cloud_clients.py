@@ -1,0 +1,183 @@
+"""Anthropic's SDKs in their modes for Bedrock and Vertex AI, and boto3, with the gateway as the cloud."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from anthropic import AnthropicBedrock, AnthropicVertex, APIError, APIStatusError
+from support import aws
+from support.serving import Serve
+from support.stand_in import Answer, Sent, StandIn, as_json, events, standing_in
+from test_vertex import CHAT
+
+CHUNKS = [
+    {"role": "assistant", "content": "Let me see."},
+    {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": "read", "arguments": '{"path":'}}]},
+    {"tool_calls": [{"index": 0, "function": {"arguments": ' "a.py"}'}}]},
+]
+ASKED: dict[str, Any] = {
+    "max_tokens": 500,
+    "messages": [{"role": "user", "content": "Read a.py"}],
+    "tools": [
+        {"name": "read", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+    ],
+}
+
+
+def answering(sent: Sent) -> Answer:
+    if sent.path.endswith("/count_tokens"):
+        return as_json({"input_tokens": 42})
+    if sent.path.endswith("/chat/completions"):
+        if not sent.json.get("stream"):
+            return as_json(CHAT)
+        chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in CHUNKS]
+        choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+        frames = [f"data: {json.dumps(chunk | {'choices': [choice]})}\n\n" for choice in choices]
+        return Answer("".join([*frames, "data: [DONE]\n\n"]).encode(), "text/event-stream")
+    if sent.json.get("stream"):
+        return events(*((str(event["type"]), event) for event in aws.CLAUDE))
+    return as_json(aws.message())
+
+
+@pytest.fixture
+def upstream() -> Iterator[StandIn]:
+    with standing_in(answering) as place:
+        yield place
+
+
+def config(upstream: StandIn) -> str:
+    return (
+        f'[upstreams.claude]\nprotocol = "anthropic"\nbase_url = "{upstream.url}"\n'
+        f'[upstreams.chat]\nprotocol = "openai-chat"\nbase_url = "{upstream.url}"\n'
+        '[[routes]]\nmatch = "*"\nto = "claude/*"'
+    )
+
+
+def bedrock(url: str) -> AnthropicBedrock:
+    keys = {"aws_access_key": "AKIAFIRST", "aws_secret_key": "x", "aws_region": "us-east-1"}
+    return AnthropicBedrock(base_url=url, max_retries=0, **keys)
+
+
+def vertex(url: str) -> AnthropicVertex:
+    return AnthropicVertex(
+        base_url=f"{url}/v1", region="global", project_id="p", access_token="t", max_retries=0
+    )
+
+
+MODES: dict[str, Callable[[str], Any]] = {"bedrock": bedrock, "vertex": vertex}
+modes = pytest.mark.parametrize("client", MODES.values(), ids=MODES)
+MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+ARN = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3d4e5f6"
+
+
+def streamed(sdk: Any) -> tuple[Any, str, Any]:
+    """The message, the text that came before an error, and the error."""
+    text = ""
+    try:
+        with sdk.messages.stream(**ASKED, model=MODEL) as stream:
+            for piece in stream.text_stream:
+                text += piece
+            return stream.get_final_message(), text, None
+    except APIError as error:
+        return None, text, error
+
+
+@modes
+@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-4-5@20250929"])
+def test_the_same_protocol_passes(upstream: StandIn, serve: Serve, client: Any, model: str) -> None:
+    with serve(config(upstream)) as gateway:
+        sdk = client(gateway.url)
+        with sdk.messages.stream(**ASKED, model=model) as stream:
+            message = stream.get_final_message()
+        whole = sdk.beta.messages.create(**ASKED, model=model, betas=["context-1m-2025-08-07"])
+    assert message.to_dict()["content"] == whole.to_dict()["content"] == aws.message()["content"]
+    streamed, asked = upstream.sent
+    assert streamed.path == asked.path == "/v1/messages"
+    assert streamed.json == {"model": model, "stream": True, **ASKED}
+    assert asked.json["model"] == model
+    assert not {"anthropic_version", "anthropic_beta"} & (streamed.json.keys() | asked.json.keys())
+    assert asked.headers["anthropic-beta"] == "context-1m-2025-08-07"
+
+
+@modes
+def test_another_protocol_is_translated(upstream: StandIn, serve: Serve, client: Any) -> None:
+    with serve(config(upstream).replace('"claude/*"', '"chat/*"')) as gateway:
+        message, _, error = streamed(client(gateway.url))
+    assert error is None
+    assert [block.type for block in message.content] == ["text", "tool_use"]
+    assert message.content[1].input == {"path": "a.py"}
+    assert message.stop_reason == "tool_use"
+    assert upstream.only.path == "/v1/chat/completions"
+
+
+def test_an_arn_is_one_name(upstream: StandIn, serve: Serve) -> None:
+    with serve(config(upstream)) as gateway:
+        bedrock(gateway.url).messages.create(**ASKED, model=ARN)
+    assert upstream.only.json["model"] == ARN
+
+
+@modes
+def test_an_error_before_the_answer_has_its_status(upstream: StandIn, serve: Serve, client: Any) -> None:
+    upstream.answer = lambda sent: as_json({"type": "error", "error": {"type": "x", "message": "no"}}, 429)
+    with serve(config(upstream)) as gateway:
+        _, _, error = streamed(client(gateway.url))
+    assert isinstance(error, APIStatusError)
+    assert (error.status_code, "no" in error.message) == (429, True)
+
+
+@modes
+@pytest.mark.parametrize(
+    ("kind", "exception"),
+    [("overloaded_error", "serviceUnavailableException"), ("api_error", "internalServerException")],
+)
+def test_an_error_in_the_middle_is_raised(
+    upstream: StandIn, serve: Serve, client: Any, kind: str, exception: str
+) -> None:
+    error = {"type": "error", "error": {"type": kind, "message": "too busy"}}
+    upstream.answer = lambda sent: events(
+        *((str(event["type"]), event) for event in aws.CLAUDE[:3]), ("error", error)
+    )
+    with serve(config(upstream)) as gateway:
+        _, text, raised = streamed(client(gateway.url))
+    assert text == "Let me see."
+    body: Any = raised.body
+    assert body["error"]["message"] == "too busy"
+    assert body["error"]["type"] == (exception if client is bedrock else kind)
+
+
+def test_boto3_reads_the_stream(upstream: StandIn, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAFIRST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    body = json.dumps({**ASKED, "anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["a-1", "b-2"]})
+    with serve(config(upstream)) as gateway:
+        client: Any = boto3.client("bedrock-runtime", "us-east-1", endpoint_url=gateway.url)
+        answer = client.invoke_model_with_response_stream(modelId=ARN, body=body)
+        kinds = [json.loads(event["chunk"]["bytes"])["type"] for event in answer["body"]]
+        whole = json.loads(client.invoke_model(modelId=ARN, body=body)["body"].read())
+    assert kinds == [event["type"] for event in aws.CLAUDE]
+    assert whole == aws.message()
+    assert [sent.headers["anthropic-beta"] for sent in upstream.sent] == ["a-1,b-2", "a-1,b-2"]
+
+
+def test_vertex_counts_tokens(upstream: StandIn, serve: Serve) -> None:
+    asked = {key: value for key, value in ASKED.items() if key != "max_tokens"}
+    with serve(config(upstream)) as gateway:
+        assert vertex(gateway.url).messages.count_tokens(**asked, model=MODEL).input_tokens == 42
+    assert upstream.only.json == {"model": MODEL, **asked}
+
+
+@modes
+def test_a_wrong_request_is_refused(upstream: StandIn, serve: Serve, client: Any) -> None:
+    with serve(config(upstream)) as gateway, pytest.raises(APIStatusError, match="messages") as caught:
+        client(gateway.url).messages.create(max_tokens=5, messages="no list", model=MODEL)
+    assert caught.value.status_code == 400
+
+
+def test_wrong_betas_are_refused(upstream: StandIn, serve: Serve) -> None:
+    with serve(config(upstream)) as gateway:
+        status, body = gateway.loop.run(gateway.ask("/model/m/invoke", {**ASKED, "anthropic_beta": "x"}))
+    assert (status, upstream.sent) == (400, [])
+    assert b"anthropic_beta: must be a list of strings" in body

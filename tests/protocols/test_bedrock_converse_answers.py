@@ -1,0 +1,179 @@
+"""Answers of Bedrock's Converse: whole, streamed, cut anywhere, and broken in every way."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from support import aws
+
+from dragoman.model.events import Failed, FailureKind, Stop
+from dragoman.protocols.common.collect import collect
+from dragoman.translation.exchange import Exchange, Options
+from dragoman.wire.event_stream import written_event
+
+NAME = "bedrock-converse"
+
+
+def message(kind: str, event: Any) -> bytes:
+    return written_event(kind, json.dumps(event).encode())
+
+
+MESSAGES = [message(kind, event) for kind, event in aws.CONVERSE]
+STREAM = b"".join(MESSAGES)
+
+
+def read(*chunks: bytes, stream: bool = True) -> tuple[Any, Failed | None]:
+    """The answer that a client gets, and the failure it ends in."""
+    events: list[Any] = []
+    exchange = Exchange(NAME, "anthropic", options=Options(stream=stream, issuer="bedrock"))
+    exchange.tap = events.extend
+    for chunk in chunks:
+        exchange.feed(chunk)
+    exchange.close()
+    return (None if exchange.failure else collect(events)), exchange.failure
+
+
+def delta(index: int, **inner: Any) -> bytes:
+    return message("contentBlockDelta", {"contentBlockIndex": index, "delta": inner})
+
+
+def stop(index: int) -> bytes:
+    return message("contentBlockStop", {"contentBlockIndex": index})
+
+
+def test_a_stream_is_the_same_however_it_is_cut_and_the_same_as_a_body() -> None:
+    answer, failure = read(STREAM)
+    assert failure is None
+    assert answer.end.stop is Stop.TOOL
+    assert [type(part).__name__ for part in answer.parts] == ["Thinking", "Text", "ToolCall"]
+    assert (answer.usage.input, answer.usage.output, answer.usage.cache_read) == (12, 34, 5)
+    dripped, failure = read(*(STREAM[at : at + 1] for at in range(len(STREAM))))
+    assert failure is None
+    assert (dripped.parts, dripped.usage, dripped.end) == (answer.parts, answer.usage, answer.end)
+    whole, _ = read(json.dumps(aws.CONVERSE_BODY).encode(), stream=False)
+    assert whole.usage == answer.usage
+    for one, other in zip(whole.parts, answer.parts, strict=True):
+        if hasattr(one, "arguments"):
+            assert json.loads(one.arguments) == json.loads(other.arguments)
+        else:
+            assert one == other
+
+
+def test_a_stream_that_is_cut_before_its_stop_reason_is_never_a_success() -> None:
+    end = len(b"".join(MESSAGES[:-1]))
+    for at in range(1, end):
+        answer, failure = read(STREAM[:at])
+        assert answer is None
+        assert failure is not None
+    answer, failure = read(STREAM[:end])  # only usage is missing
+    assert failure is None
+    assert answer.end.stop is Stop.TOOL
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("end_turn", Stop.END),
+        ("max_tokens", Stop.MAX_TOKENS),
+        ("stop_sequence", Stop.STOP_SEQUENCE),
+        ("guardrail_intervened", Stop.FILTER),
+        ("content_filtered", Stop.FILTER),
+        ("model_context_window_exceeded", Stop.CONTEXT_FULL),
+    ],
+)
+def test_stop_reasons(reason: str, stop: Stop) -> None:
+    answer, _ = read(delta(0, text="x"), message("messageStop", {"stopReason": reason}))
+    assert answer.end.stop is stop
+
+
+@pytest.mark.parametrize("reason", ["malformed_tool_use", "malformed_model_output"])
+def test_a_broken_answer_is_a_failure(reason: str) -> None:
+    _, failure = read(delta(0, text="x"), message("messageStop", {"stopReason": reason}))
+    assert failure is not None
+    assert failure.kind is FailureKind.UPSTREAM
+
+
+@pytest.mark.parametrize(
+    ("exception", "kind"),
+    [
+        ("throttlingException", FailureKind.RATE_LIMIT),
+        ("serviceUnavailableException", FailureKind.OVERLOADED),
+        ("internalServerException", FailureKind.SERVER),
+        ("modelStreamErrorException", FailureKind.UPSTREAM),
+        ("validationException", FailureKind.INVALID_REQUEST),
+        ("modelTimeoutException", FailureKind.TIMEOUT),
+        ("somethingNewException", FailureKind.UPSTREAM),
+    ],
+)
+def test_exceptions_inside_the_stream(exception: str, kind: FailureKind) -> None:
+    _, failure = read(*MESSAGES[:7], aws.exception(exception, "not now"), *MESSAGES[7:])
+    assert failure is not None
+    assert (failure.kind, failure.message, failure.code) == (kind, "not now", exception)
+
+
+def test_hidden_reasoning_in_pieces() -> None:
+    pieces = [base64.b64encode(data).decode() for data in (b"hid", b"den!")]
+    answer, _ = read(
+        *(delta(0, reasoningContent={"redactedContent": piece}) for piece in pieces),
+        stop(0),
+        delta(1, text="x"),
+        stop(1),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    seal = answer.parts[0].seal
+    assert (base64.b64decode(seal.data), seal.redacted, seal.issuer) == (b"hidden!", True, "bedrock")
+
+
+def test_blocks_without_their_marks() -> None:
+    """A delta of another kind at the same index, no stop events, a call that was not started."""
+    answer, failure = read(
+        delta(0, reasoningContent={"text": "hm"}),
+        delta(0, text="x"),
+        delta(1, toolUse={"input": "{}"}),
+        message("messageStop", {"stopReason": "end_turn"}),
+        message("metadata", {"usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}),
+        delta(2, text="after the end"),
+    )
+    assert failure is None
+    assert [type(part).__name__ for part in answer.parts] == ["Thinking", "Text"]
+
+
+def test_events_that_are_newer_than_the_decoder() -> None:
+    answer, failure = read(MESSAGES[0], message("surprise", {"a": 1}), *MESSAGES[5:8], *MESSAGES[12:])
+    assert failure is None
+    assert answer.text() == "Let me see."
+
+
+def test_half_an_emoji_in_each_of_two_deltas() -> None:
+    halves = [
+        rb'{"contentBlockIndex":0,"delta":{"text":"\ud83d"}}',
+        rb'{"contentBlockIndex":0,"delta":{"text":"\ude00"}}',
+    ]
+    answer, _ = read(
+        *(written_event("contentBlockDelta", half) for half in halves),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    assert answer.text() == "😀"
+
+
+def test_citations() -> None:
+    cited = {
+        "title": "A page",
+        "sourceContent": [{"text": "quoted"}],
+        "location": {"web": {"url": "https://a.b"}},
+    }
+    answer, _ = read(
+        delta(0, text="x"),
+        delta(0, citation=cited),
+        stop(0),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    [citation] = answer.parts[0].citations
+    assert (citation.url, citation.title, citation.text) == ("https://a.b", "A page", "quoted")
+
+
+def test_an_error_in_place_of_a_body() -> None:
+    _, failure = read(b'{"error":{"message":"no","type":"validationException"}}', stream=False)
+    assert failure is not None
+    assert failure.kind is FailureKind.INVALID_REQUEST
