@@ -1,4 +1,4 @@
-"""Requests that fill the list, and answers for the upstream to give."""
+"""Requests that fill the inspector's list, and answers for the upstream."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ def ask(served: Gateway, model: str = "qwen", **more: Any) -> Got:
 
 
 def asked(served: Gateway, model: str = "qwen", **more: Any) -> str:
-    """The id of an exchange that went well."""
+    """Run a successful exchange. Returns its id."""
     got = ask(served, model, **more)
     assert got.status == 200, got.body
     return got.headers["x-dragoman-exchange"]
@@ -96,7 +96,7 @@ CLIENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def asked_as(served: Gateway, client: str, *, stream: bool) -> str:
-    """The id of an exchange with a client of another protocol."""
+    """Run an exchange with a client of another protocol. Returns its id."""
     path, streamed, body = CLIENTS[client]
     wish: dict[str, Any] = {} if client == "gemini" else {"stream": stream}
     if stream and body is _CHAT:
@@ -128,7 +128,7 @@ def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> byte
 
 
 def held(frames: Iterable[bytes], gate: threading.Event, at: int) -> Iterator[bytes]:
-    """`frames`; those from `at` on come when the gate opens. The upstream has a thread of its own."""
+    """`frames`; those from `at` on wait for the gate. The upstream runs in its own thread."""
     for number, frame in enumerate(frames):
         if number == at:
             assert gate.wait(30)

@@ -1,4 +1,4 @@
-"""The inspector in a real browser, by `make test-browser`: a default run has neither browser nor driver."""
+"""Fixtures for the inspector in a real browser (`make test-browser`). A default run skips these tests."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Chromium's own sandbox needs rights that root in a container does not have.
+        # Chromium's sandbox needs rights that root in a container does not have.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -48,9 +48,9 @@ def served(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
 
 @pytest.fixture
 def visit(browser: Any, served: Gateway) -> Iterator[Callable[..., Any]]:
-    """Opens the inspector of a gateway. No error may come of it, and no breach of the page's policy.
+    """Open the inspector of a gateway. Fails on any console error or policy violation.
 
-    Pages close before their gateway does: it needs `served` for that alone.
+    It needs `served` only so that pages close before their gateway.
     """
     contexts: list[Any] = []
     troubles: list[str] = []

@@ -1,4 +1,4 @@
-"""One exchange: its calls, its timeline, its request, its bytes, and what can be done with it."""
+"""The inspector's view of one exchange: calls, timeline, request, bytes, replay and copy."""
 
 import concurrent.futures
 import json
@@ -50,7 +50,9 @@ def test_a_mended_call_shows_what_changed_and_why(
     expect(now.last).to_contain_text("number-as-text")
     fixes = card.get_by_role("list", name="What was mended").get_by_role("listitem")
     expect(fixes).to_have_count(2)
-    expect(fixes.filter(has_text="number-as-text")).to_contain_text("A number written as a string is read")
+    expect(fixes.filter(has_text="number-as-text")).to_contain_text(
+        "A number that was written as a string is parsed"
+    )
     expect(card).to_contain_text("Fits the schema that the client declared")
     expect(card.get_by_role("img")).to_have_accessible_name(re.compile("4 fragments in, 1 fragment out"))
     card.get_by_text("Fragments from the upstream (4)").click()
@@ -61,7 +63,7 @@ def test_a_mended_call_shows_what_changed_and_why(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_every_clients_answer_is_read(
+def test_the_answer_of_every_protocol_is_shown(
     client: str, stream: bool, visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(calls("Bash", MENDED))
@@ -73,12 +75,12 @@ def test_every_clients_answer_is_read(
     expect(card.get_by_text("Fragments from the upstream (4)")).to_be_visible()
     expect(card.get_by_text("Fragments to the client (1)")).to_be_visible()
     panel = tab(page, "timeline")
-    expect(panel.locator(".went .say.text")).to_contain_text("I will look.")
-    expect(panel.locator(".went .say.stop")).to_have_count(1)
-    expect(panel.locator(".went .say.usage").last).to_contain_text("1,234 in, 56 out")
+    expect(panel.locator(".to-client .part.text")).to_contain_text("I will look.")
+    expect(panel.locator(".to-client .part.stop")).to_have_count(1)
+    expect(panel.locator(".to-client .part.usage").last).to_contain_text("1,234 in, 56 out")
 
 
-def test_a_call_that_does_not_fit_says_so(
+def test_an_invalid_call_is_marked(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(calls("Write", ['{"file_path": "a.txt"}']))
@@ -89,7 +91,7 @@ def test_a_call_that_does_not_fit_says_so(
     expect(page.get_by_role("listbox").get_by_role("option")).to_contain_text("1 invalid")
 
 
-def test_a_cut_call_is_never_shown_as_whole(
+def test_a_cut_call_is_never_shown_as_complete(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(calls("Bash", ['{"command": "rm -rf ./bui'])[:3])
@@ -100,7 +102,7 @@ def test_a_cut_call_is_never_shown_as_whole(
     expect(card).not_to_contain_text("Fits the schema")
 
 
-def test_what_was_no_json_is_compared_word_by_word(
+def test_arguments_that_are_not_json_are_compared_by_word(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(calls("Bash", ['```json\n{"command": "ls", "timeout": 30,}\n```']))
@@ -110,28 +112,28 @@ def test_what_was_no_json_is_compared_word_by_word(
     expect(card).to_contain_text("Fits the schema")
 
 
-def test_both_sides_are_in_step(visit: Callable[..., Any], served: Gateway, mended: str) -> None:
+def test_both_timelines_are_aligned(visit: Callable[..., Any], served: Gateway, mended: str) -> None:
     page = visit(served, f"#{mended}")
     panel = tab(page, "timeline")
     expect(panel.get_by_role("columnheader", name="from the upstream · openai-chat")).to_be_visible()
     expect(panel.get_by_role("columnheader", name="to the client · anthropic")).to_be_visible()
-    came, went = panel.locator(".came .say.arguments"), panel.locator(".went .say.arguments")
+    came, went = panel.locator(".from-upstream .part.arguments"), panel.locator(".to-client .part.arguments")
     expect(came).to_have_count(4)
     expect(went).to_have_count(1)
     expect(went).to_contain_text('{"command": "ls -la src", "timeout": 30}')
-    last = panel.get_by_role("row").filter(has=page.locator(".went .say.arguments"))
-    expect(last).to_contain_text('0"}')  # it left with the fragment that completed it
+    last = panel.get_by_role("row").filter(has=page.locator(".to-client .part.arguments"))
+    expect(last).to_contain_text('0"}')  # it was sent with the fragment that completed it
     went.click()
     expect(panel.locator(".frame[open]")).to_contain_text('"input_json_delta"')
 
 
 def test_the_request_before_and_after(visit: Callable[..., Any], served: Gateway, mended: str) -> None:
     page = visit(served, f"#{mended}/request")
-    fates = page.get_by_role("region", name="Fields of the request").get_by_role("listitem")
-    expect(fates.filter(has_text="top_k")).to_contain_text("top-k-dropped")
-    expect(fates.filter(has_text="stop_sequences")).to_contain_text("→ stop")
-    expect(fates.filter(has_text="max_tokens")).to_contain_text("unchanged")
-    expect(fates.filter(has_text="tools")).to_contain_text("rewritten")
+    changes = page.get_by_role("region", name="Fields of the request").get_by_role("listitem")
+    expect(changes.filter(has_text="top_k")).to_contain_text("droppedthis upstream has no top_k")
+    expect(changes.filter(has_text="stop_sequences")).to_contain_text("→ stop")
+    expect(changes.filter(has_text="max_tokens")).to_contain_text("unchanged")
+    expect(changes.filter(has_text="tools")).to_contain_text("rewritten")
     client = page.get_by_role("region", name="Request from the client")
     expect(client).to_contain_text("POST /v1/messages")
     expect(client.locator("[data-marked=warn]")).to_contain_text("top_k")
@@ -161,7 +163,7 @@ def test_replay_gives_the_same_bytes_and_other_protocols(
     expect(panel.get_by_role("group", name="Frames")).to_contain_text("functionCall")
 
 
-def test_copied_as_curl_it_can_be_asked_again(
+def test_the_copied_curl_line_repeats_the_request(
     visit: Callable[..., Any], served: Gateway, mended: str
 ) -> None:
     page = visit(served, f"#{mended}")
@@ -174,7 +176,7 @@ def test_copied_as_curl_it_can_be_asked_again(
     assert json.loads(words[words.index("--data-raw") + 1])["model"] == "qwen"
 
 
-def test_it_can_be_saved_as_a_recording(
+def test_an_exchange_can_be_saved_as_a_recording(
     visit: Callable[..., Any], served: Gateway, mended: str, tmp_path: Path
 ) -> None:
     page = visit(served, f"#{mended}")
@@ -185,7 +187,7 @@ def test_it_can_be_saved_as_a_recording(
     assert (tmp_path / "recording").stat().st_size > 100
 
 
-def test_what_a_model_wrote_is_text(
+def test_model_output_is_shown_as_text(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     arguments = json.dumps({"prompt": HOSTILE, "timeout": "5", HOSTILE: [HOSTILE]})
@@ -196,7 +198,7 @@ def test_what_a_model_wrote_is_text(
     expect(page.locator(".line.now").first).to_contain_text("<script>window.pwned=2</script>")
     for name in ("timeline", "request", "raw", "replay", "answer"):
         tab(page, name)
-        for _ in range(3):  # what opens may hold more that opens
+        for _ in range(3):  # an opened element may contain more closed ones
             page.evaluate("document.querySelectorAll('#panel details').forEach((one) => (one.open = true))")
             page.wait_for_timeout(50)
     page.keyboard.press("Escape")
@@ -237,7 +239,7 @@ def locked(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
 
 def test_a_key_is_asked_for_once_and_stays_in_the_tab(visit: Callable[..., Any], locked: Gateway) -> None:
     ask(locked)
-    page = visit(locked, quiet=False)  # a 401 is an error to the console
+    page = visit(locked, quiet=False)  # the console reports a 401 as an error
     dialog = page.get_by_role("dialog", name="This gateway needs a key")
     dialog.get_by_label("Key").fill("wrong")
     page.keyboard.press("Enter")
@@ -253,7 +255,7 @@ def test_a_key_is_asked_for_once_and_stays_in_the_tab(visit: Callable[..., Any],
     assert page.evaluate("JSON.stringify(localStorage) + document.cookie") == "{}"
 
 
-def test_bytes_that_are_gone_are_said_to_be_gone(
+def test_dropped_bytes_are_reported_as_dropped(
     visit: Callable[..., Any], served: Gateway, mended: str
 ) -> None:
     served.state.tap.ring.resize(0)
@@ -264,7 +266,7 @@ def test_bytes_that_are_gone_are_said_to_be_gone(
     expect(page.get_by_role("button", name="curl")).to_be_disabled()
 
 
-def test_a_running_exchange_grows_before_the_eyes(
+def test_a_running_exchange_is_updated_live(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     gate = threading.Event()

@@ -1,4 +1,4 @@
-"""The list: it fills as exchanges happen, finds them again, and does not mind a thousand."""
+"""The inspector's list: live updates, filters, a thousand exchanges, keyboard, reconnection."""
 
 import concurrent.futures
 import threading
@@ -17,7 +17,7 @@ def rows(page: Any) -> Any:
     return page.get_by_role("option")
 
 
-def test_it_fills_as_exchanges_happen(
+def test_exchanges_appear_live(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     page = visit(served)
@@ -38,7 +38,7 @@ def test_it_fills_as_exchanges_happen(
     expect(page.locator("#foot")).to_contain_text("1 exchange · 1 with mended calls")
 
 
-def test_failures_and_models_are_found(
+def test_filters_find_failures_and_models(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(
@@ -71,7 +71,7 @@ def test_failures_and_models_are_found(
     expect(rows(page)).to_have_count(3)
 
 
-def test_what_does_not_fit_the_filter_stays_out_live_too(visit: Callable[..., Any], served: Gateway) -> None:
+def test_live_exchanges_are_filtered_too(visit: Callable[..., Any], served: Gateway) -> None:
     page = visit(served)
     expect(page.locator("#live")).to_have_text("live")
     page.get_by_role("searchbox").fill("model:wanted")
@@ -82,7 +82,9 @@ def test_what_does_not_fit_the_filter_stays_out_live_too(visit: Callable[..., An
     expect(rows(page).first).to_contain_text("wanted-1")
 
 
-def test_a_thousand_exchanges_cost_what_twenty_do(visit: Callable[..., Any], served: Gateway) -> None:
+def test_a_thousand_exchanges_render_as_few_rows_as_twenty(
+    visit: Callable[..., Any], served: Gateway
+) -> None:
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: asked(served, f"model-{number}", stream=False), range(1000)))
     page = visit(served)
@@ -101,12 +103,12 @@ def test_a_thousand_exchanges_cost_what_twenty_do(visit: Callable[..., Any], ser
     assert rows(page).count() <= 60
     asked(served, "newest")
     expect(page.get_by_role("button", name="1 newer exchange")).to_be_visible()
-    expect(last).to_be_in_viewport()  # whoever reads further down keeps their place
+    expect(last).to_be_in_viewport()  # the scroll position stays
     page.get_by_role("button", name="1 newer exchange").click()
     expect(rows(page).first).to_contain_text("newest")
 
 
-def test_the_keyboard_is_enough(
+def test_the_keyboard_can_do_everything(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     upstream.script(calls("Bash", MENDED), says("Second"), says("Third"))
@@ -152,12 +154,12 @@ def test_back_leads_from_an_exchange_to_the_list(visit: Callable[..., Any], serv
     expect(page.get_by_role("heading", name="one → up/one")).to_be_visible()
 
 
-def test_it_comes_back_when_the_gateway_does(
+def test_the_list_reconnects_after_a_restart(
     visit: Callable[..., Any], served: Gateway, tmp_path: Path
 ) -> None:
     with dragoman(tmp_path, "demo", "--port", "0") as first:
         at = Gateway(first.ready(), served.state, served.loop)
-        page = visit(at, quiet=False)  # a gateway that is away is an error to the console
+        page = visit(at, quiet=False)  # the console reports an unreachable gateway as an error
         expect(page.locator("#live")).to_have_text("live")
         first.interrupt()
         assert first.wait() == 0

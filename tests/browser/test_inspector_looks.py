@@ -1,4 +1,4 @@
-"""How it looks: light and dark, wide and narrow, and to those who do not look."""
+"""The inspector's appearance: contrast in light and dark mode, widths, accessible names."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from support.gateways import Gateway
 from support.scripted_upstream import ScriptedUpstream, status
 
 TABS = ("answer", "timeline", "request", "raw", "replay")
-# Text and what is behind it, as the browser paints them. Colours are rgb() or rgba() there.
+# Text and background colours as the browser computes them: rgb() or rgba().
 PAINTED = """() => [...document.querySelectorAll('body *')].filter((e) =>
   [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
   && e.checkVisibility() && !e.closest('.hidden, noscript, option, .held, :disabled')
@@ -48,7 +48,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everything_can_be_read_in_light_and_dark(
+def test_text_has_enough_contrast_in_light_and_dark(
     scheme: str, visit: Callable[..., Any], served: Gateway, id: str
 ) -> None:
     page = visit(served, f"#{id}", color_scheme=scheme, reduced_motion="reduce")
@@ -83,7 +83,7 @@ def test_nothing_is_cut_off_at_any_width(
     expect(page.get_by_role("listbox")).to_be_visible()
 
 
-def test_everything_that_can_be_used_has_a_name(visit: Callable[..., Any], served: Gateway, id: str) -> None:
+def test_every_control_has_an_accessible_name(visit: Callable[..., Any], served: Gateway, id: str) -> None:
     page = visit(served, f"#{id}")
     expect(page.get_by_role("article")).to_be_visible()
     nameless = """() => [...document.querySelectorAll('button, input, select, summary, [role]')].filter((e) =>

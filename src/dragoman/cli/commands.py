@@ -11,18 +11,23 @@ from pathlib import Path
 import click
 
 from .. import __version__
+from .cache.command import cache
 from .check.command import check
 from .completion import completion
 from .conform import conform
 from .demo.command import demo
 from .errors import CommandGroup
 from .init.command import init
-from .replay import replay
+from .keys.command import keys
+from .replay.command import replay
 from .rules import rules
 from .run.command import env, run
+from .scores.command import scores
 from .serve.command import serve
+from .store.command import store
 from .tail.command import tail
 from .translate import translate
+from .usage.command import usage
 
 
 @click.group(
@@ -43,5 +48,8 @@ def main(ctx: click.Context) -> None:
             click.echo(line)
 
 
-for command in (init, conform, completion, translate, rules, serve, check, demo, run, env, tail, replay):
+for command in (
+    init, conform, completion, translate, rules, serve, check, demo, run, env, tail, usage, scores, cache,
+    replay, keys, store,
+):  # fmt: skip
     main.add_command(command)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..conform.run import SuiteOptions
 
 _PROTOCOL = ProtocolChoice("clients")
-_UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
+_UPSTREAM_PROTOCOL = ProtocolChoice("both")
 
 
 @click.command()

@@ -9,11 +9,11 @@ from click.shell_completion import CompletionItem
 
 
 class ProtocolChoice(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # not generic before 8.4
-    """A protocol of clients, or one of upstreams: no upstream speaks `cursor`."""
+    """A protocol of clients, of upstreams, or of both: no upstream speaks `cursor`."""
 
     name = "protocol"
 
-    def __init__(self, spoken_by: Literal["clients", "upstreams"]) -> None:
+    def __init__(self, spoken_by: Literal["clients", "upstreams", "both"]) -> None:
         self._spoken_by = spoken_by
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -32,9 +32,9 @@ class ProtocolChoice(click.ParamType):  # pyright: ignore[reportMissingTypeArgum
 
     @property
     def choices(self) -> list[str]:
-        from ..protocols.registry import CLIENTS, PROTOCOLS
+        from ..protocols.registry import CLIENTS, PROTOCOLS, upstreams
 
-        return [*(CLIENTS if self._spoken_by == "clients" else PROTOCOLS)]
+        return [*{"clients": CLIENTS, "upstreams": upstreams(), "both": PROTOCOLS}[self._spoken_by]]
 
     def _choice(self) -> click.Choice[str]:
         return click.Choice(self.choices)

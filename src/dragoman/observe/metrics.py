@@ -13,12 +13,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    multiprocess,
+)  # fmt: skip
+
+from ..model.events import Usage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
+# A second line for each counter, with the time at which it began. Prometheus does not need it.
+disable_created_metrics()
 # Clients choose model names, so the number of label values must have a limit.
 _MOST_MODELS = 200
 OTHER = "other"
@@ -44,6 +56,28 @@ def worker_died(pid: int) -> None:
     cast(Any, multiprocess).mark_process_dead(pid, os.environ[_FOLDER])
 
 
+class UsageMetrics:
+    """The counters of tokens and cost for one set of labels."""
+
+    def __init__(self, tokens: Counter, cost: Counter, unpriced: Counter, *labels: str) -> None:
+        self._input = tokens.labels(*labels, "input")
+        self._cached = tokens.labels(*labels, "cached")
+        self._output = tokens.labels(*labels, "output")
+        self._cost = cost.labels(*labels)
+        self._unpriced = unpriced.labels(*labels)
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Count one answer. `cost` is in US dollars; None: unknown."""
+        self._input.inc(usage.prompt)
+        self._output.inc(usage.output or 0)
+        if usage.cache_read:
+            self._cached.inc(usage.cache_read)
+        if cost is None:
+            self._unpriced.inc()
+        else:
+            self._cost.inc(cost)
+
+
 class TargetMetrics:
     """The counters for one client protocol, one upstream and one model."""
 
@@ -52,8 +86,7 @@ class TargetMetrics:
         self._labels = labels
         self.duration = metrics.duration.labels(*labels)
         self.first_event = metrics.first_event.labels(*labels)
-        self.input = metrics.tokens.labels(*labels, "input")
-        self.output = metrics.tokens.labels(*labels, "output")
+        self.usage = UsageMetrics(metrics.tokens, metrics.cost, metrics.unpriced, *labels)
 
     def ended(self, outcome: str) -> None:
         """Count a request with this outcome."""
@@ -68,6 +101,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._models: set[str] = set()
         self._targets: dict[tuple[str, str, str], TargetMetrics] = {}
+        self._keys: dict[str, UsageMetrics] = {}
         registry, labels = self._registry, ("client", "upstream", "model")
         self.requests = Counter(
             "dragoman_requests", "Answers given.", (*labels, "outcome"), registry=registry
@@ -83,12 +117,37 @@ class Metrics:
         self.open = Gauge(
             "dragoman_open_streams", "Answers under way.", registry=registry, multiprocess_mode="livesum"
         )
-        self.tokens = Counter("dragoman_tokens", "Tokens.", (*labels, "kind"), registry=registry)
+        self.tokens = Counter(
+            "dragoman_tokens", "Tokens; `cached` is a part of `input`.", (*labels, "kind"), registry=registry
+        )
+        self.cost = Counter("dragoman_cost_usd", "Known cost in US dollars.", labels, registry=registry)
+        self.unpriced = Counter(
+            "dragoman_unpriced_answers", "Answers whose price is unknown.", labels, registry=registry
+        )
+        self.key_tokens = Counter(
+            "dragoman_key_tokens", "Tokens per key; `cached` is a part of `input`.", ("key", "kind"),
+            registry=registry,
+        )  # fmt: skip
+        self.key_cost = Counter(
+            "dragoman_key_cost_usd", "Known cost per key in US dollars.", ("key",), registry=registry
+        )
+        self.key_unpriced = Counter(
+            "dragoman_key_unpriced_answers",
+            "Answers per key whose price is unknown.",
+            ("key",),
+            registry=registry,
+        )
         self.rules = Counter("dragoman_rules_fired", "Uses of mending rules.", ("rule",), registry=registry)
         self.calls = Counter(
             "dragoman_tool_calls", "Tool calls: valid, mended, invalid, not offered, cut, or left out.",
             ("upstream", "outcome"), registry=registry,
         )  # fmt: skip
+        self.receipts_lost = Counter(
+            "dragoman_receipts_lost", "Receipts that could not be written to the store.", registry=registry
+        )
+        self.failures_lost = Counter(
+            "dragoman_failures_lost", "Failed exchanges whose bytes could not be kept.", registry=registry
+        )
         self.failures = Counter(
             "dragoman_failures", "Failed attempts.", ("upstream", "kind"), registry=registry
         )
@@ -101,6 +160,14 @@ class Metrics:
             found = self._targets.get(key)
             if found is None:
                 found = self._targets[key] = TargetMetrics(self, *key)
+        return found
+
+    def key(self, name: str) -> UsageMetrics:
+        """The counters of a key of the gateway, by its name; empty: all keys without a name."""
+        found = self._keys.get(name)
+        if found is None:
+            counters = (self.key_tokens, self.key_cost, self.key_unpriced)
+            found = self._keys[name] = UsageMetrics(*counters, name)
         return found
 
     def model(self, name: str) -> str:
@@ -120,8 +187,18 @@ class Metrics:
 
     def open_streams(self) -> int:
         """The number of running answers, in all workers."""
-        metrics: Any = self.open.collect()
+        return self._sum(self.open, "gauge_livesum_*.db")
+
+    def lost_receipts(self) -> int:
+        """The number of receipts that could not be written, in all workers."""
+        return self._sum(self.receipts_lost, "counter_*.db")
+
+    def _sum(self, of: Counter | Gauge, files: str) -> int:
+        """The value of a metric without labels. Several workers keep it in `files`."""
+        metrics: Any = of.collect()
+        (name,) = (metric.name for metric in metrics)
         if self._folder is not None:
-            files = [str(file) for file in Path(self._folder).glob("gauge_livesum_*.db")]
-            metrics = cast(Any, multiprocess).MultiProcessCollector.merge(files)
-        return round(sum(sample.value for metric in metrics for sample in metric.samples))
+            found = [str(file) for file in Path(self._folder).glob(files)]
+            metrics = cast(Any, multiprocess).MultiProcessCollector.merge(found)
+        wanted = {name, f"{name}_total"}
+        return round(sum(s.value for metric in metrics for s in metric.samples if s.name in wanted))

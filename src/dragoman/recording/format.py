@@ -10,6 +10,7 @@ A reader ignores a last frame that is cut off. The format is documented in
 from __future__ import annotations
 
 import struct
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,7 +26,9 @@ from ..observe.tap import (
     ExchangeEnded,
     Record,
     Redactor,
+    Ring,
     SearchResults,
+    Tap,
     Track,
     UpstreamBytes,
     UpstreamFailure,
@@ -79,6 +82,12 @@ def file_header(track: Track) -> bytes:
     return MAGIC + frame([ExchangeBegan(0.0, track.id, track.at, track.client, __version__)])
 
 
+def file_name(track: Track) -> str:
+    """The names of recordings sort by time."""
+    when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(track.at))
+    return f"{when}-{track.id}{ENDING}"
+
+
 def frame(records: list[Record]) -> bytes:
     data = zlib.compress(_encode([_portable(record) for record in records]), 6)
     return _LENGTH.pack(len(data)) + data
@@ -99,6 +108,18 @@ def load(path: Path) -> Recording:
 
 def loads(data: bytes, name: str = "this") -> Recording:
     """Read a recording. Raises RecordingError; `name` is for its message."""
+    return _assemble(*_read(data, name))
+
+
+def restored(data: bytes, name: str = "this") -> Track:
+    """A recording as the track that it was written from. Raises RecordingError."""
+    begun, records = _read(data, name)
+    track = Track(Tap(Ring(0)), begun.id, begun.client, begun.at)
+    track.restore(records)
+    return track
+
+
+def _read(data: bytes, name: str) -> tuple[ExchangeBegan, list[Record]]:
     if not data.startswith(MAGIC):
         raise RecordingError(
             f"{name} is not a recording: it does not start with {MAGIC.decode().strip()!r}; "
@@ -111,7 +132,7 @@ def loads(data: bytes, name: str = "this") -> Recording:
     if not records or not isinstance(records[0], ExchangeBegan):
         raise RecordingError(f"{name} is empty: it was cut off inside its first frame")
     # Sort by time: a chunk that may hold a part of a secret is written later than its neighbours.
-    return _assemble(records[0], sorted(records[1:], key=lambda record: record.t))
+    return records[0], sorted(records[1:], key=lambda record: record.t)
 
 
 def _frames(data: bytes) -> Iterator[bytes]:

@@ -10,19 +10,25 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..observe.tap import ClientEvents, ExchangeEnded, Record, Redactor, Subscription, Tap, Track
-from .format import ENDING, RecordingError, file_header, frame
+from ..store.clock_jumps import ClockJumps
+from .format import RecordingError, file_header, file_name, frame
 from .redact import RecordFilter
+from .retention import NO_LIMITS, RecordingLimits, prune
 
 log = logging.getLogger("dragoman.recorder")
 
 # Seconds between two writes. A crash loses at most this much; larger batches compress better.
 _WRITE_SECONDS = 0.25
+# Seconds between two looks for recordings that are too old.
+_PRUNE_SECONDS = 60.0
 
 
 class Recorder:
     """Records all exchanges of a tap until it is closed."""
 
-    def __init__(self, folder: Path, tap: Tap, redactor: Redactor) -> None:
+    def __init__(
+        self, folder: Path, tap: Tap, redactor: Redactor, limits: RecordingLimits = NO_LIMITS
+    ) -> None:
         """Raises RecordingError if `folder` is not writable."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -35,6 +41,9 @@ class Recorder:
         self.folder = folder
         self._tap = tap
         self._redactor = redactor
+        self._limits = limits
+        self._prune_at = 0.0
+        self._jumps = ClockJumps()
         self._files: dict[str, _File] = {}
         self._warned = False
         self._closing = threading.Event()
@@ -56,6 +65,19 @@ class Recorder:
                 self._write(track, records)
             if last:
                 return
+            self._prune()
+
+    def _prune(self) -> None:
+        now = time.monotonic()
+        if now < self._prune_at:
+            return
+        self._prune_at = now + _PRUNE_SECONDS
+        if not self._jumps.steady(time.time(), now):
+            return
+        try:
+            prune(self.folder, self._limits, time.time(), {file.path for file in self._files.values()})
+        except OSError as error:
+            log.warning("old recordings are not deleted: %s: %s", self.folder, error.strerror)
 
     def _received(self) -> Iterable[tuple[Track, list[Record]]]:
         received: dict[str, tuple[Track, list[Record]]] = {}
@@ -86,8 +108,7 @@ class _File:
     """One recording. The file is opened for each write, because a thousand exchanges may run at once."""
 
     def __init__(self, folder: Path, track: Track, redactor: Redactor) -> None:
-        when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(track.at))
-        self._path = folder / f"{when}-{track.id}{ENDING}"
+        self.path = folder / file_name(track)
         self._track = track
         self._filter = RecordFilter(redactor, track)
         self._has_header = False
@@ -102,7 +123,7 @@ class _File:
         if not self._has_header:
             data = file_header(self._track) + data
         # Mode 0600: only the user may read conversations.
-        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as file:
             file.write(data)
         self._has_header = True

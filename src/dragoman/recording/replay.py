@@ -22,7 +22,6 @@ from ..protocols.registry import client_protocol
 from ..tools.receipts import CallReceipt
 from ..tools.search import as_function
 from ..translation.exchange import Exchange
-from ..wire.arrays import ArrayWriter
 from .format import RecordedCall, Recording, RecordingError
 
 Mode = Literal["live", "whole"]
@@ -91,9 +90,11 @@ class _Player:
         self._calls = calls
         self._original_client = client_protocol(recording.begun.client, recording.request.path)
         setup = calls[-1].request.setup if calls else None
+        if calls and setup is None:
+            raise RecordingError("the request passed to the upstream as it is: there is nothing to replay")
         self._setup = setup
         self._client = client_protocol(to) if to else self._original_client
-        self._array = ArrayWriter() if setup and setup.array and to is None else None
+        self._writer = self._client.endpoints.writer() if setup and setup.array and to is None else None
         self._mode = mode
         self._exchange: Exchange | None = None
         self._failure: Failed | None = None
@@ -127,8 +128,8 @@ class _Player:
             if not self._play_call(call, exchange):
                 break
             found = self._play_searches(call, exchange)
-        if self._started and not is_partial(self._recording) and self._array is not None:
-            self._steps.append(ReplayStep(self._last_time(), "client", self._array.close()))
+        if self._started and not is_partial(self._recording) and self._writer is not None:
+            self._steps.append(ReplayStep(self._last_time(), "client", self._writer.close()))
 
     def result(self) -> Replayed:
         exchange = self._exchange
@@ -211,8 +212,8 @@ class _Player:
             # The gateway sends the held bytes together with the first content.
             together = b"".join(step.data for step in self._held)
             self._held.clear()
-            if self._array is not None and together:
-                together = self._array.feed(together)
+            if self._writer is not None and together:
+                together = self._writer.feed(together)
             if together:
                 self._steps.append(ReplayStep(t, "client", together))
         return True
@@ -229,8 +230,8 @@ class _Player:
             body = self._client.error_body(failure, self._recording.begun.id)
         else:
             body = _in_stream(self._client, failure, self._setup)
-            if self._array is not None:
-                body = self._array.feed(body) + self._array.close()
+            if self._writer is not None:
+                body = self._writer.feed(body) + self._writer.close()
         self._steps.append(ReplayStep(t, "client", body))
 
     def _last_time(self) -> float:

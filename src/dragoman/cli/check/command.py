@@ -15,7 +15,8 @@ from ..options import CONFIG
 def check(config_file: Path | None) -> None:
     """Check the config, the credentials and the upstreams.
 
-    Sends one request for the list of models to every upstream. Each problem comes with a fix.
+    Sends one request for the list of models to every upstream, with each of its keys. Each problem comes with
+    a fix.
     """
     from ...gateway import event_loop
     from ..serve.service import load_config

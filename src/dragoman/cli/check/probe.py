@@ -1,4 +1,7 @@
-"""Probe every upstream of a config: does its credential resolve, does it answer, does it list the models?"""
+"""Probe every upstream of a config, with each of its keys.
+
+Does the key resolve? Does the upstream answer? Does it list the models?
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ _SHOWN = 3
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The result for one upstream."""
+    """The result for one key of one upstream."""
 
     name: str
+    """The upstream; with the place of the key, if it has several."""
     ok: bool
     message: str
     advice: str = ""
@@ -33,37 +37,46 @@ async def check(config: Config, env: Mapping[str, str], time_limit: float = 10.0
     in_memory = msgspec.structs.replace(config.server, store=None)  # a check must not write to the store
     state = State(msgspec.structs.replace(config, server=in_memory, warnings=()), env=env)
     try:
-        probes = [_probe(state, upstream, time_limit) for upstream in config.upstreams.values()]
+        probes = [
+            _probe(state, one, _name(upstream, one), time_limit)
+            for upstream in config.upstreams.values()
+            for one in upstream.each_key or (upstream,)
+        ]
         return list(await asyncio.gather(*probes))
     finally:
         await state.close()
 
 
-async def _probe(state: State, upstream: UpstreamConfig, time_limit: float) -> Finding:
+def _name(upstream: UpstreamConfig, one: UpstreamConfig) -> str:
+    return f"{upstream.name} with {one.credential.description}" if upstream.each_key else upstream.name
+
+
+async def _probe(state: State, upstream: UpstreamConfig, name: str, time_limit: float) -> Finding:
     url = list_url(upstream)
     shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
-        return Finding(upstream.name, True, "not probed: it uses the key that the client sends")
+        return Finding(name, True, "not probed: it uses the key that the client sends")
     try:
         async with asyncio.timeout(time_limit):
             headers = await state.keyring.headers(upstream, url)
             status, body = await state.pool.get(url, headers, upstream, max_size=MAX_LIST_SIZE)
-            return _judged(state.config, upstream, shown, status, body)
+            return _judged(state.config, upstream, name, shown, status, body)
     except DragomanError as error:
         advice = "put the credential there, or change `credential` in the config"
-        return Finding(upstream.name, False, error.message, advice)
+        return Finding(name, False, error.message, advice)
     except TimeoutError:
         advice = "check that this machine can reach it"
-        return Finding(upstream.name, False, f"no answer from {shown} in {time_limit:g} s", advice)
+        return Finding(name, False, f"no answer from {shown} in {time_limit:g} s", advice)
     except HttpError as error:
         # These three errors already say what to do.
         has_advice = isinstance(error, (BadTls, ProxyRefused, UnknownCoding))
         advice = "" if has_advice else "check that it is running and that base_url is right"
-        return Finding(upstream.name, False, f"{shown} {error}", advice)
+        return Finding(name, False, f"{shown} {error}", advice)
 
 
-def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, body: bytes) -> Finding:
-    name = upstream.name
+def _judged(
+    config: Config, upstream: UpstreamConfig, name: str, url: str, status: int, body: bytes
+) -> Finding:
     if 300 <= status < 400:
         advice = "set base_url to the address it redirects to; Dragoman sends no credential to a redirect"
         return Finding(name, False, f"{url} redirects to another address ({status})", advice)
@@ -72,7 +85,7 @@ def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, bod
         return Finding(name, False, f"the upstream refuses the credential ({status})", advice)
     if status >= 500:
         return Finding(name, False, f"the upstream fails ({status} at {url})", "try again later")
-    missing = _missing(config, name, body) if status < 300 else []
+    missing = _missing(config, upstream.name, body) if status < 300 else []
     if missing:
         advice = f"it does not list {', '.join(missing[:_SHOWN])}: check the names of the models"
         return Finding(name, True, f"answers ({status})", advice)

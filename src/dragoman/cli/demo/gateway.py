@@ -9,7 +9,7 @@ from ...config.types import Config, ServerConfig
 from ...conform import scripted
 from ...gateway.process import serve
 from ...observe import logs
-from ...protocols.registry import PROTOCOLS, USUAL
+from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS
 from ..serve.service import until_interrupted
 
 SHOWN = (
@@ -30,9 +30,9 @@ def config(url: str, host: str, port: int) -> Config:
         for name in PROTOCOLS
     ]
     models = "\n".join(
-        f'[[routes]]\nmatch = "{name}"\nto = "{USUAL.name}/{name}"' for name in scripted.BEHAVIOURS
+        f'[[routes]]\nmatch = "{name}"\nto = "{DEFAULT_PROTOCOL.name}/{name}"' for name in scripted.BEHAVIOURS
     )
-    rest = f'[[routes]]\nmatch = "*"\nto = "{USUAL.name}/demo"'
+    rest = f'[[routes]]\nmatch = "*"\nto = "{DEFAULT_PROTOCOL.name}/demo"'
     server = f'[server]\nhost = "{host}"\nport = {port}'
     return loads("\n\n".join([server, *upstreams, models, rest]), shown="the demo", env={})
 

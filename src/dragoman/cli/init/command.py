@@ -47,7 +47,8 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
     r"""Write a first dragoman.toml, with comments.
 
     Finds provider keys in the environment and model servers on this machine (Ollama, LM Studio, llama.cpp,
-    vLLM). On a terminal it asks which to use. The file names where a key is, and never holds the key itself.
+    vLLM). On a terminal it asks which to use. If it finds none, it writes a template with examples. The file
+    names where a key is, and never holds the key itself.
 
     \b
     Examples:
@@ -61,10 +62,10 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
     asks = not yes and not given and _on_terminal()
     chosen = [upstream_option.parse(text) for text in given] if given else _found(os.environ, asks=asks)
     if not chosen:
-        raise DragomanError(
-            "no upstream found: no provider key is set in the environment, and no model server answers on "
-            "this machine; set a key, start a model server, or give --upstream"
-        )
+        config_file.write_template(output, port=PORT if port is None else port)
+        for line in next_steps.after_template(output):
+            click.echo(line)
+        return
     if model is not None and (problem := questions.wrong_model(model, chosen)):
         raise DragomanError(f"--model {problem}")
     if asks:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...config import loads
 from ...model.errors import DragomanError
 from .candidates import Candidate
-from .config_text import config_text
+from .config_text import config_text, template_text
 
 
 def must_be_free(path: Path) -> None:
@@ -21,6 +21,15 @@ def write(path: Path, upstreams: Sequence[Candidate], *, port: int, model: str |
     """Write a config that Dragoman can read, or raise an error and leave no file."""
     text = config_text(upstreams, port=port, model=model)
     loads(text, shown=str(path), env={})
+    _write(path, text)
+
+
+def write_template(path: Path, *, port: int) -> None:
+    """Write a config whose upstreams are commented out, for the user to fill in."""
+    _write(path, template_text(port=port))
+
+
+def _write(path: Path, text: str) -> None:
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...protocols.registry import PROTOCOLS
 from .candidates import Candidate
 
 _LINE = 110
@@ -38,6 +39,27 @@ _TOOLS = """
 """
 
 
+_EXAMPLES = """\
+# Uncomment one of these, or write your own. `dragoman init --upstream NAME` writes any known provider.
+
+# [upstreams.openrouter]           # a known provider needs only its key
+# credential = "env:OPENROUTER_API_KEY"
+
+# [upstreams.ollama]               # a model server on this machine
+
+# [upstreams.work]                 # any other server: its protocol, its address, and where its key is
+# protocol = "PROTOCOL"            # {protocols}
+# base_url = "https://llm.example.net/v1"
+# credential = "env:WORK_KEY"
+
+# Routes map the client's model name to an upstream; the first match wins. A `*` in `to` keeps the
+# client's model name.
+# [[routes]]
+# match = "*"
+# to = "openrouter/*"
+"""
+
+
 def config_text(upstreams: Sequence[Candidate], *, port: int, model: str | None = None) -> str:
     """The text of `dragoman.toml`. `model` (`upstream/model`) is the target of the `*` route."""
     lines = [_HEAD.format(port=port)]
@@ -51,6 +73,11 @@ def config_text(upstreams: Sequence[Candidate], *, port: int, model: str | None 
     target = f"{upstreams[0].name}/MODEL"
     sizes = [_beside(f"# {size} = {_value(target)}", names) for size, names in _TIERS.items()]
     return "\n".join([*lines, *_TAIL, *sizes, _TOOLS])
+
+
+def template_text(*, port: int) -> str:
+    """The text of `dragoman.toml` if no upstream was found: examples to uncomment."""
+    return _HEAD.format(port=port) + _EXAMPLES.format(protocols=", ".join(PROTOCOLS)) + _TOOLS
 
 
 def everything_else(upstreams: Sequence[Candidate]) -> str:

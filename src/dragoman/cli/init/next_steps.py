@@ -43,6 +43,12 @@ def after_writing(
     )
 
 
+def after_template(path: Path) -> Iterator[str]:
+    """The text of `dragoman init` after it has written a template."""
+    yield "Found no provider key in the environment, and no model server on this machine."
+    yield f"Wrote {path} as a template. Uncomment an upstream in it, then run `dragoman check`."
+
+
 def listed(steps: Steps) -> Iterator[str]:
     width = max(map(len, steps))
     for command, purpose in steps.items():

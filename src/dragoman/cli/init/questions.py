@@ -9,10 +9,10 @@ import click
 
 from ...config.providers import providers
 from ...model.errors import DragomanError
-from ...protocols.registry import PROTOCOLS
+from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS
 from .candidates import Candidate
 from .config_text import everything_else
-from .upstream_option import USUAL, checked
+from .upstream_option import checked
 
 
 def upstreams(found: Sequence[Candidate]) -> list[Candidate]:
@@ -81,7 +81,9 @@ def _server(text: str) -> Candidate | None:
         return None
     if known:
         return checked(text, {"base_url": url})
-    protocol: str = click.prompt("  Its protocol", default=USUAL, type=click.Choice(list(PROTOCOLS)))
+    protocol: str = click.prompt(
+        "  Its protocol", default=DEFAULT_PROTOCOL.name, type=click.Choice(list(PROTOCOLS))
+    )
     name: str = click.prompt("  Its name in the config", default=_name_of(url))
     variable: str = click.prompt(
         "  The environment variable with its key (Enter: no key)", default="", show_default=False

@@ -43,7 +43,7 @@ async def _ask(
     url = _address(provider, env)
     try:
         async with asyncio.timeout(time_limit):
-            response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
+            response = await client.request("GET", f"{url}/models", {"accept": "application/json"})
             try:
                 if response.status != 200 or _OURS in response.headers:
                     return None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from ...config import ConfigError, loads
+from ...config.platforms import PLACE
 from ...config.providers import providers
 from ...model.errors import DragomanError
-from ...protocols.registry import PROTOCOLS
-from ...protocols.registry import USUAL as USUAL_PROTOCOL
+from ...protocols.registry import DEFAULT_PROTOCOL, upstreams
 from .candidates import Candidate
 from .config_text import upstream_block
 
-USUAL = USUAL_PROTOCOL.name
-_CREDENTIAL = re.compile(r"env:\w+|file:.+|client|none")
+_CREDENTIAL = re.compile(r"env:\w+|file:.+|aws|google|entra|client|none")
+_PLACE = re.compile(rf"({'|'.join(PLACE)})=(.+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r"dragoman\.toml:\d+: ")
 
@@ -36,10 +36,9 @@ def parse(text: str) -> Candidate:
 
 def checked(name: str, table: dict[str, str]) -> Candidate:
     """A candidate with this table, or an error if the config reader refuses it."""
-    usual = (
-        {} if name in providers() or "protocol" in table or "base_url" not in table else {"protocol": USUAL}
-    )
-    table = {**usual, **table}
+    # A known provider, and a table without an address, have a protocol already.
+    if name not in providers() and "protocol" not in table and "base_url" in table:
+        table = {"protocol": DEFAULT_PROTOCOL.name, **table}
     candidate = Candidate(name=name, table=table, why=_why(name, table))
     try:
         loads("\n".join(upstream_block(candidate)), env={})
@@ -51,12 +50,15 @@ def checked(name: str, table: dict[str, str]) -> Candidate:
 def _table(name: str, parts: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in parts:
-        found[_key_of(name, part)] = part
-    return {key: found[key] for key in ("protocol", "base_url", "credential") if key in found}
+        if place := _PLACE.fullmatch(part):
+            found[place[1]] = place[2]
+        else:
+            found[_key_of(name, part)] = part
+    return {key: found[key] for key in ("protocol", *PLACE, "base_url", "credential") if key in found}
 
 
 def _key_of(name: str, part: str) -> str:
-    if part in PROTOCOLS:
+    if part in upstreams():
         return "protocol"
     if part.startswith(("http://", "https://")):
         return "base_url"
@@ -64,8 +66,9 @@ def _key_of(name: str, part: str) -> str:
         return "credential"
     # Do not repeat the part in the message: the user may have pasted a key.
     raise DragomanError(
-        f"--upstream {name}: each part must be an address (https://…), a protocol ({', '.join(PROTOCOLS)}) "
-        "or where the key is (env:NAME, file:PATH, client, none), never the key itself"
+        f"--upstream {name}: each part must be an address (https://…), a protocol "
+        f"({', '.join(upstreams())}), where the key is (env:NAME, file:PATH, aws, google, entra, client, "
+        "none; never the key itself) or a place (region=…)"
     )
 
 

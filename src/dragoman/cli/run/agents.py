@@ -22,13 +22,15 @@ def _text(value: Any) -> str:
 
 
 def _claude(endpoint: AgentEndpoint) -> Wiring:
-    env = {"ANTHROPIC_BASE_URL": endpoint.url}
+    env = {"ANTHROPIC_BASE_URL": endpoint.url}  # without /v1, which the SDK adds
+    # These variables make Claude Code ignore the base URL.
     elsewhere = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
     if endpoint.key is not None:
         # Claude Code asks the user before it uses a new ANTHROPIC_API_KEY. It uses a token without asking.
         env["ANTHROPIC_AUTH_TOKEN"] = endpoint.key
         elsewhere += ("ANTHROPIC_API_KEY",)
     if endpoint.model:
+        # Claude Code asks for a model of each size, and for a small one in the background.
         names = ("MODEL", "DEFAULT_OPUS_MODEL", "DEFAULT_SONNET_MODEL", "DEFAULT_HAIKU_MODEL")
         env |= {f"ANTHROPIC_{name}": endpoint.model for name in names}
     if endpoint.window:
@@ -44,11 +46,14 @@ def _claude(endpoint: AgentEndpoint) -> Wiring:
 
 
 def _codex(endpoint: AgentEndpoint) -> Wiring:
+    # Not `OPENAI_BASE_URL`: Codex ignores it.
     variable = "DRAGOMAN_KEY" if endpoint.key else "OPENAI_API_KEY"
     overrides: dict[str, str | int] = {
         "model_provider": "dragoman",
+        # For a provider named "OpenAI", Codex would ask for remote compaction.
         "model_providers.dragoman.name": "Dragoman",
         "model_providers.dragoman.base_url": f"{endpoint.url}/v1",
+        # Codex no longer supports "chat".
         "model_providers.dragoman.wire_api": "responses",
         "model_providers.dragoman.env_key": variable,
     }
@@ -64,6 +69,7 @@ def _codex(endpoint: AgentEndpoint) -> Wiring:
 
 
 def _gemini(endpoint: AgentEndpoint) -> Wiring:
+    # Gemini CLI adds /v1beta.
     env = {"GOOGLE_GEMINI_BASE_URL": endpoint.url, "GEMINI_API_KEY": endpoint.key_or("GEMINI_API_KEY")}
     elsewhere = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_API_KEY")
     if endpoint.model:
@@ -110,6 +116,7 @@ def _opencode(variable: str) -> Any:
             "options": {"baseURL": f"{endpoint.url}/v1", "apiKey": endpoint.key_or("OPENAI_API_KEY")},
             "models": {name: {} for name in _models(endpoint)},
         }
+        # opencode uses the small model for the title of a session, in a request before the first one.
         config = {"model": model, "small_model": model, "provider": {"dragoman": provider}}
         return Wiring(env={variable: _json(config).decode()})
 
@@ -122,10 +129,13 @@ def _qwen(endpoint: AgentEndpoint) -> Wiring:
         "OPENAI_API_KEY": endpoint.key_or("OPENAI_API_KEY"),
         "OPENAI_MODEL": endpoint.model or "",
     }
+    # Qwen Code takes the protocol from this option.
     return Wiring(env=env, args=("--auth-type", "openai"))
 
 
 def _cline(endpoint: AgentEndpoint) -> Wiring:
+    # `cline auth -b` accepts a base URL only for OpenAI, and Cline ignores `ANTHROPIC_BASE_URL`. The file
+    # works for all.
     settings = {
         "provider": "openai-compatible",
         "apiKey": endpoint.key_or("OPENAI_API_KEY"),
@@ -156,6 +166,7 @@ def _continue(endpoint: AgentEndpoint) -> Wiring:
             "apiBase": f"{endpoint.url}/v1",
             "apiKey": endpoint.key_or("OPENAI_API_KEY"),
             "roles": ["chat", "edit", "apply"],
+            # Continue offers no tools to a model that it does not know, unless this says so.
             "capabilities": ["tool_use"],
         }
         for name in _models(endpoint)
@@ -196,6 +207,7 @@ def _aider(endpoint: AgentEndpoint) -> Wiring:
         env={
             "OPENAI_API_BASE": f"{endpoint.url}/v1",
             "OPENAI_API_KEY": endpoint.key_or("OPENAI_API_KEY"),
+            # aider uses LiteLLM, which takes the protocol from the prefix.
             "AIDER_MODEL": f"openai/{endpoint.model}",
             # aider knows no prices for the gateway's models, and would warn about each of them.
             "AIDER_SHOW_MODEL_WARNINGS": "false",

@@ -8,27 +8,24 @@ import http.client
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ...config import find
-from ...config.types import Config, ConfigError, ServerConfig
+from ...config.types import Config, ServerConfig
 from ...gateway.listener import address_of
 from ...gateway.process import serve
 from ...observe import logs
 from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route
-from ..serve.service import ServeOptions, data_folder, effective_config, load_config
+from ..gateway_address import EVERYWHERE, optional_config
+from ..serve.service import ServeOptions, data_folder, effective_config
 from .wiring import PLACEHOLDER
 
 LOG = "run.log"
 _LARGEST_LOG = 8 * 1024 * 1024
 _TIMEOUT = 2.0
-# A gateway may listen on a wildcard address, but a client on this machine must connect to loopback.
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class GatewayInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,26 +40,23 @@ class GatewayInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Its log file, if this process started it."""
 
     def window(self, model: str | None) -> int | None:
-        """The context window of `model` in tokens, if the config or the optional price data knows it."""
+        """The context window of `model` in tokens, if the config or the table of prices knows it."""
         if self.config is None or model is None:
             return None
         try:
             choice = route(self.config, model)[0]
         except NoRoute:
             return None
-        limits = LimitsCache()
-        if find_spec("genai_prices"):
-            limits.load()
-        return limits.of(choice.upstream, choice.model).context
+        return LimitsCache().of(choice.upstream, choice.model).context
 
 
 def running(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo | None:
     """The gateway at the configured address, if one answers there."""
-    config = _config(options, env)
+    config = optional_config(options.file)
     server = ServerConfig() if config is None else config.server
     host = options.host or server.host
     port = server.port if options.port is None else options.port
-    host = _EVERYWHERE.get(host, host)
+    host = EVERYWHERE.get(host, host)
     if server.unix or server.tls or not port or not _is_dragoman(host, port):
         return None
     key = PLACEHOLDER if config is None else client_key(config, env)
@@ -75,7 +69,7 @@ def expected(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo:
     if gateway is not None:
         return gateway
     config = effective_config(options)
-    host = _EVERYWHERE.get(config.server.host, config.server.host)
+    host = EVERYWHERE.get(config.server.host, config.server.host)
     return GatewayInfo(
         url=address_of(host, config.server.port), key=client_key(config, env), models=models(config)
     )
@@ -107,11 +101,12 @@ async def started(options: ServeOptions, env: Mapping[str, str]) -> AsyncGenerat
 
 def client_key(config: Config, env: Mapping[str, str]) -> str | None:
     """The key for the agent. None keeps the agent's own key, because an upstream is configured to get it."""
-    keys = config.keys(env)
-    if keys:
-        return keys[0].reveal()
-    passed_on = any(upstream.credential.kind == "client" for upstream in config.upstreams.values())
-    return None if passed_on else PLACEHOLDER
+    key = config.local_key(env)
+    if key is not None:
+        return key.reveal()
+    if any(upstream.credential.kind == "client" for upstream in config.upstreams.values()):
+        return None
+    return env.get("DRAGOMAN_KEY") or PLACEHOLDER  # the store may have keys that this process cannot know
 
 
 def log_to_file(level: str, folder: Path) -> Path:
@@ -123,16 +118,6 @@ def log_to_file(level: str, folder: Path) -> Path:
     logs.set_up(level, os.fdopen(os.open(file, flags, 0o600), "a", buffering=1))
     logging.getLogger().handlers[:] = logging.getLogger("dragoman").handlers
     return file
-
-
-def _config(options: ServeOptions, env: Mapping[str, str]) -> Config | None:
-    """None without a config and without keys: a gateway that is already running needs neither here."""
-    if find(options.file, env, Path.cwd()) is not None:
-        return load_config(options.file)
-    try:
-        return load_config(None)
-    except ConfigError:
-        return None
 
 
 def _is_dragoman(host: str, port: int) -> bool:

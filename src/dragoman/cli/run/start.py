@@ -15,8 +15,10 @@ from pathlib import Path
 import msgspec
 
 from ...model.errors import DragomanError
+from ...routing.router import route
 from ..serve.service import ServeOptions
 from .gateway import GatewayInfo, running, started
+from .model_check import similar_model, wrong_upstream
 from .wiring import Agent, AgentEndpoint
 
 Say = Callable[[str], None]
@@ -66,10 +68,31 @@ def endpoint(launch: Launch, gateway: GatewayInfo, folder: Path, env: Mapping[st
 async def _run(launch: Launch, program: str, env: Mapping[str, str], say: Say) -> int:
     gateway = running(launch.options, env)
     if gateway is not None:
+        _suggest_model(launch.model, gateway, say)
         return await _agent(launch, program, gateway, env)
     async with started(launch.options, env) as gateway:
+        _check_route(launch.model, gateway)
+        _suggest_model(launch.model, gateway, say)
         say(f"Dragoman is at {gateway.url} while {launch.agent.title} runs; its log is {gateway.log}")
         return await _agent(launch, program, gateway, env)
+
+
+def _check_route(model: str | None, gateway: GatewayInfo) -> None:
+    """Refuse a misspelt `--model` before the agent starts: the agent would show only a failed request.
+
+    Only for a gateway of this process: one that is already running may have another config.
+    """
+    if model is None or gateway.config is None:
+        return
+    problem = wrong_upstream(gateway.config, model)
+    if problem:
+        raise DragomanError(f"--model {model}: {problem}")
+    route(gateway.config, model)  # raises NoRoute, with a hint
+
+
+def _suggest_model(model: str | None, gateway: GatewayInfo, say: Say) -> None:
+    if model is not None and (near := similar_model(model, gateway.models)):
+        say(f"The gateway does not list the model {model}; did you mean {near}?")
 
 
 async def _agent(launch: Launch, program: str, gateway: GatewayInfo, env: Mapping[str, str]) -> int:

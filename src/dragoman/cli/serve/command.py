@@ -13,7 +13,7 @@ from ..options import CONFIG
 @CONFIG
 @click.option(
     "--host",
-    help="Listen on this address instead of server.host. Any address but loopback needs server.keys.",
+    help="Listen on this address instead of server.host. Any address but loopback needs keys.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Listen on this port instead of server.port (4545)."

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import hashlib
+import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,17 @@ from typing import Any
 import click
 import msgspec
 
-from ...config import find, from_environment, load, with_server
+from ...config import FILE as CONFIG_FILE
+from ...config import discover, user_folder, with_server
 from ...config.types import Config
+from ...credentials import missing
 from ...gateway import event_loop
 from ...gateway.listener import address_of
 from ...gateway.process import reserve, serve
 from ...model.errors import DragomanError
 from ...observe import logs, metrics
+
+log = logging.getLogger("dragoman.cli")
 
 STORE = "dragoman.db"
 _LARGE_BODY = 4 * 1024 * 1024
@@ -46,9 +52,11 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: ServeOptions, workers: int | None) -> None:
     """Serve until interrupted."""
     config = effective_config(options)
-    config.keys(os.environ)  # report a key that is not set once, not in every worker
+    config.named_secrets(os.environ)  # report a key that is not set once, not in every worker
     count = workers or config.server.workers
     logs.set_up(options.log_level)
+    for problem in missing_credentials(config, os.environ):
+        log.warning(problem)
     if count == 1:
         work = serve(config, ready=partial(_say_ready, config), pinned=options.pinned)
         until_interrupted(work)
@@ -66,10 +74,24 @@ def run(options: ServeOptions, workers: int | None) -> None:
         Workers(count, partial(_worker, options), ready, metrics.worker_died).run()
 
 
+def missing_credentials(config: Config, env: Mapping[str, str]) -> list[str]:
+    """A sentence for each upstream without its credential. The gateway starts anyway: another upstream may be
+    enough, and a credential file may appear later."""
+    found: list[str] = []
+    for name, upstream in config.upstreams.items():
+        reasons = [missing(spec, env) for spec in upstream.credentials]
+        state = "cannot be used" if all(reasons) else "lacks a key"
+        found += [
+            f"the upstream {name} {state}: {why}; `dragoman check` tests all upstreams"
+            for why in reasons
+            if why
+        ]
+    return found
+
+
 def load_config(file: Path | None) -> Config:
     """The config of `file`, of the default locations, or of the keys in the environment."""
-    found = find(file, os.environ, Path.cwd())
-    return from_environment(os.environ) if found is None else load(found)
+    return discover(file, os.environ)
 
 
 def effective_config(options: ServeOptions) -> Config:
@@ -79,8 +101,23 @@ def effective_config(options: ServeOptions) -> Config:
     )
     if config.server.store is not None:
         return config
-    server = msgspec.structs.replace(config.server, store=data_folder(os.environ) / STORE)
+    server = msgspec.structs.replace(config.server, store=default_store(config, os.environ))
     return msgspec.structs.replace(config, server=server)
+
+
+def default_store(config: Config, env: Mapping[str, str]) -> Path:
+    """The store of a config that names none. Each config file has its own, so that they do not mix.
+
+    The config in the user's config folder, and a gateway without a config, use the file that all used before.
+    """
+    folder = data_folder(env)
+    if config.path is None:
+        return folder / STORE
+    path = config.path.resolve()
+    if path == (user_folder(env) / CONFIG_FILE).resolve():
+        return folder / STORE
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+    return folder / f"dragoman-{digest}.db"
 
 
 def data_folder(env: Any, platform: str = sys.platform) -> Path:

@@ -76,7 +76,7 @@ class GatewayClient:
     async def _ask(self, url: str) -> Response:
         assert self._client is not None
         try:
-            return await self._client.ask(
+            return await self._client.request(
                 "GET", url, self._headers, connect_timeout=_TIMEOUT, idle_timeout=_SILENCE
             )
         except ValueError as error:

@@ -20,6 +20,8 @@ _TICK = 0.5
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 5.0
 _REMEMBERED = 5000
+ALL = 1000
+"""The most past exchanges that one page has."""
 
 
 class TailOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class _Tail:
             wait = min(wait * 2, _LONGEST_WAIT)
 
     async def _catch_up(self, *, first: bool) -> None:
-        limit = self._settings.last if first else 1000
+        limit = self._settings.last if first else ALL
         since = {} if first else {"since": repr(self._newest)}
         if limit:
             for summary in reversed(await self._gateway.recent({**self._settings.query, **since}, limit)):

@@ -36,7 +36,7 @@ def one_line(summary: Summary, elapsed: float | None = None) -> str:
     target = safe(f" → {summary.target}", 80) if summary.target and summary.target != summary.model else ""
     gap = " " * max(0, _ROUTE - len(model) - len(target))
     parts = [
-        click.style(time.strftime("%H:%M:%S", time.localtime(summary.at)), dim=True),
+        click.style(when(summary.at), dim=True),
         click.style(mark, fg=colour),
         f"{safe(summary.client if summary.profile in (None, UNKNOWN.name) else summary.profile, 24):<12}",
         model + click.style(target, dim=True) + gap,
@@ -44,6 +44,13 @@ def one_line(summary: Summary, elapsed: float | None = None) -> str:
         *_figures(summary),
     ]
     return " ".join(part for part in parts if part)
+
+
+def when(at: float, now: float | None = None) -> str:
+    """The time of day; with the date if that is not today."""
+    then, today = time.localtime(at), time.localtime(now)
+    same_day = (then.tm_year, then.tm_yday) == (today.tm_year, today.tm_yday)
+    return time.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S", then)
 
 
 def _mark(summary: Summary) -> tuple[str, str | None]:
@@ -61,6 +68,8 @@ def _figures(summary: Summary) -> Iterator[str]:
         yield f"{summary.usage.input:,} → {summary.usage.output:,} tokens"
     if summary.cost is not None:
         yield f"${summary.cost:.4f}"
+    elif summary.usage is not None:
+        yield "$?"
     if summary.calls:
         yield f"{summary.calls} call{'s' if summary.calls > 1 else ''}"
     if summary.mended:

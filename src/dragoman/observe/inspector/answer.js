@@ -65,14 +65,14 @@ function attempts(exchange) {
     h("li", {},
       h(one.outcome === "ok" ? "span.badge.plain" : "span.badge.bad", {}, [one.status, one.outcome].filter(Boolean).join(" ")),
       h("span.mono", {}, one.target),
-      h("span.faint", {}, [one.why, seconds(one.seconds)].filter(Boolean).join(" · ")),
+      h("span.faint", {}, [one.why, one.key && `key ${one.key}`, seconds(one.seconds)].filter(Boolean).join(" · ")),
       one.error ? h("span.words", {}, one.error) : null))));
 }
 
 function notices(exchange) {
-  const told = exchange.notices ?? [];
-  if (!told.length) return null;
-  return lazy(`${told.length} dropped, changed or added on the way to the upstream`, () =>
-    h("ul.notices", {}, told.map((notice) =>
+  const notices = exchange.notices ?? [];
+  if (!notices.length) return null;
+  return lazy(`${notices.length} dropped, changed or added on the way to the upstream`, () =>
+    h("ul.notices", {}, notices.map((notice) =>
       h("li", {}, h(`span.badge.${badge(notice)}`, {}, notice.rule), h("span.mono.path", {}, notice.path), h("span", {}, notice.message)))));
 }

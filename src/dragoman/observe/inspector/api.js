@@ -31,6 +31,7 @@ async function send(path, options = {}) {
     // Several requests may get a 401 at once; ask the user only once.
     if (key === sessionStorage.getItem(KEY)) {
       asking ??= askForKey(key !== null).finally(() => (asking = null));
+      // sessionStorage, not localStorage: the key must not outlive the tab.
       sessionStorage.setItem(KEY, await asking);
     }
   }
@@ -49,6 +50,10 @@ const json = async (path, options) => (await send(path, options)).json();
 const at = (id, rest = "") => `exchanges/${encodeURIComponent(id)}${rest}`;
 
 export const list = (query, signal) => json(`exchanges?${new URLSearchParams(query)}`, { signal });
+export const usage = (query, signal) => json(`usage?${new URLSearchParams(query)}`, { signal });
+export const scores = (query, signal) => json(`scores?${new URLSearchParams(query)}`, { signal });
+export const sessions = (query, signal) => json(`sessions?${new URLSearchParams(query)}`, { signal });
+export const session = (id, signal) => json(`sessions/${encodeURIComponent(id)}`, { signal });
 export const receipt = (id, signal) => json(at(id), { signal });
 
 /** The bytes of both sides; null if the gateway no longer has them in memory. */
@@ -67,11 +72,11 @@ export async function recording(id) {
   return { blob: await response.blob(), name: named ? named[1] : `${id}.recording` };
 }
 
-export const replay = (id, wishes) =>
+export const replay = (id, options) =>
   json(at(id, "/replay"), {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(wishes),
+    body: JSON.stringify(options),
   });
 
 /**

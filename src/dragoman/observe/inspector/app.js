@@ -6,29 +6,36 @@ import { ExchangeView, TABS } from "./exchange.js";
 import { fits, parse, query } from "./filter.js";
 import { count, plural } from "./format.js";
 import { askForKey, help, listen } from "./keys.js";
-import { List } from "./list.js";
+import { exchangeRow, List } from "./list.js";
+import { ScoresView } from "./scores.js";
+import { SessionsView } from "./sessions.js";
 import { Exchanges } from "./store.js";
+import { UsageView } from "./usage.js";
 
 const PAGE = 200;
 const RECENT = 50; // exchanges that are loaded again
 const CATCH_UP = 3000; // ms between reloads; fewer while nothing happens
-const QUIET = 5;
+const IDLE_ROUNDS = 5;
 const TYPING = 180; // ms without typing before the filter is sent to the gateway
 
 const exchanges = new Exchanges();
-const list = new List(byId("list"), exchanges, { open: (id) => go(id), end: () => load(true) });
+const list = new List(byId("list"), exchanges, { open: (id) => go(id), end: () => load(true), row: exchangeRow });
 const view = new ExchangeView(byId("exchange"), { close: () => go(null), tab: (tab) => go(open.id, tab) });
+const hooks = { go: (hash) => travel(hash), filter: (text) => found(text) };
+const sessions = new SessionsView(byId("sessions"), hooks);
+const pages = { usage: new UsageView(byId("usage"), hooks), scores: new ScoresView(byId("scores"), hooks), sessions };
+const TITLES = { usage: "Usage", scores: "Scores", sessions: "Sessions" };
 const box = byId("filter");
 
-let open = { id: null, tab: TABS[0] };
-let wish = parse("");
+let open = { id: null, tab: TABS[0], page: null };
+let criteria = parse("");
 let next = null;
 let loading = null;
 let unseen = 0;
-let stirred = false;
-let quiet = 0;
+let active = false;
+let idleRounds = 0;
 
-// The open exchange and tab: #id/tab
+// The open exchange and tab, or another page: #id/tab, #usage?by=key, #scores, #sessions, #sessions/id
 
 function go(id, tab = open.tab) {
   const hash = id ? `#${id}${tab === TABS[0] ? "" : `/${tab}`}` : "#";
@@ -38,23 +45,54 @@ function go(id, tab = open.tab) {
   arrive();
 }
 
+function travel(hash) {
+  history.pushState(null, "", hash);
+  arrive();
+}
+
 function arrive() {
-  const [id, tab] = location.hash.slice(1).split("/");
-  open = { id: id || null, tab: TABS.includes(tab) ? tab : TABS[0] };
+  const [place, parameters = ""] = location.hash.slice(1).split("?");
+  const [id, tab] = place.split("/");
+  const before = open;
+  const page = Object.hasOwn(pages, id) ? id : null;
+  open = { id: id && !page ? id : null, tab: TABS.includes(tab) ? tab : TABS[0], page };
   const shown = open.id !== null;
   byId("main").classList.toggle("open", shown);
+  byId("main").classList.toggle("usage", page !== null && page !== "sessions");
+  byId("main").classList.toggle("at-sessions", page === "sessions");
   byId("exchange").hidden = !shown;
+  for (const name of Object.keys(pages)) {
+    byId(name).hidden = name !== page;
+    current(byId(`to-${name}`), name === page);
+    if (name !== page) pages[name].hide();
+  }
+  current(byId("to-exchanges"), page === null);
   list.selected = open.id;
-  if (shown) {
+  if (!shown) view.hide();
+  if (page) {
+    pages[page].show(page === "sessions" ? tab : parameters);
+    if (before.page !== page && page !== "sessions") byId(page).focus({ preventScroll: true });
+    document.title = `${TITLES[page]} · Dragoman inspector`;
+  } else if (shown) {
     list.activate(open.id);
     view.show(open.id, open.tab);
     document.title = `${open.id.slice(0, 8)} · Dragoman inspector`;
   } else {
-    view.hide();
     list.draw();
     if (document.activeElement !== box) list.element.focus({ preventScroll: true });
     document.title = "Dragoman inspector";
   }
+}
+
+function current(link, is) {
+  if (is) link.setAttribute("aria-current", "page");
+  else link.removeAttribute("aria-current");
+}
+
+/** The exchanges of a row of the usage page. */
+function found(text) {
+  go(null);
+  filter(text);
 }
 
 // The list
@@ -63,9 +101,9 @@ async function load(more = false) {
   if (more && (loading || !next)) return;
   loading?.abort();
   const control = (loading = new AbortController());
-  const asked = { limit: PAGE, ...query(wish), ...(more ? { cursor: next } : {}) };
+  const params = { limit: PAGE, ...query(criteria), ...(more ? { cursor: next } : {}) };
   try {
-    const page = await api.list(asked, control.signal);
+    const page = await api.list(params, control.signal);
     if (!more) exchanges.clear();
     exchanges.append(page.exchanges);
     next = page.next;
@@ -79,12 +117,12 @@ async function load(more = false) {
   changed();
 }
 
-function heard(summary) {
+function onSummary(summary) {
   if (JSON.stringify(exchanges.get(summary.id)) !== JSON.stringify(summary)) {
-    stirred = true;
-    view.heard(summary);
+    active = true;
+    view.refresh(summary);
   }
-  if (!fits(wish, summary)) {
+  if (!fits(criteria, summary)) {
     exchanges.remove(summary.id);
     return changed();
   }
@@ -94,17 +132,17 @@ function heard(summary) {
 }
 
 /**
- * Reload the newest exchanges now and then: the cost is known a little after the end, and with several
- * workers only one of them sends live updates to this page.
+ * Reload the newest exchanges now and then: with several workers, only one of them sends live updates to
+ * this page.
  */
 async function catchUp() {
-  if (!stirred && ++quiet < QUIET) return;
-  stirred = false;
-  quiet = 0;
+  if (!active && ++idleRounds < IDLE_ROUNDS) return;
+  active = false;
+  idleRounds = 0;
   if (document.hidden || loading || byId("live").dataset.state !== "on") return;
-  const asked = wish;
-  const page = await api.list({ limit: RECENT, ...query(asked) }).catch(() => ({ exchanges: [] }));
-  if (asked === wish && !loading) page.exchanges.reverse().forEach(heard);
+  const params = criteria;
+  const page = await api.list({ limit: RECENT, ...query(params) }).catch(() => ({ exchanges: [] }));
+  if (params === criteria && !loading) page.exchanges.reverse().forEach(onSummary);
 }
 
 function changed(inserted = 0) {
@@ -168,7 +206,7 @@ function filter(text = box.value) {
   chips();
   clearTimeout(typing);
   typing = setTimeout(() => {
-    wish = parse(text);
+    criteria = parse(text);
     list.element.scrollTop = 0;
     load();
   }, TYPING);
@@ -177,6 +215,8 @@ function filter(text = box.value) {
 // The keyboard
 
 function step(by) {
+  if (open.page === "sessions") return sessions.step(by);
+  if (open.page) return;
   const id = list.step(by);
   if (!id) return;
   if (open.id) go(id);
@@ -185,23 +225,45 @@ function step(by) {
 
 function escape() {
   if (document.activeElement === box) list.element.focus();
-  else if (open.id) go(null);
+  else if (open.page === "sessions" && sessions.isOpen) travel("#sessions");
+  else if (open.id || open.page) go(null);
   else if (box.value) filter("");
+}
+
+/** The arrow keys scroll where there is no list: in an exchange, in a session, and on other pages. */
+function scrolled(event, by) {
+  const session = open.page === "sessions" && sessions.isOpen ? byId("sessions").querySelector(".session") : null;
+  const page = open.page && open.page !== "sessions" ? byId(open.page) : null;
+  const pane = page ?? session ?? event.target.closest("#exchange");
+  pane?.scrollBy(0, by);
+  return pane !== null;
+}
+
+function enter() {
+  if (document.activeElement === box) list.element.focus();
+  else if (open.page === "sessions") sessions.active && travel(`#sessions/${sessions.active}`);
+  else if (list.active && !open.page) go(list.active);
 }
 
 const actions = {
   j: () => step(1),
   k: () => step(-1),
-  ArrowDown: (event) => (event.target.closest("#exchange") ? byId("exchange").scrollBy(0, 60) : step(1)),
-  ArrowUp: (event) => (event.target.closest("#exchange") ? byId("exchange").scrollBy(0, -60) : step(-1)),
+  ArrowDown: (event) => scrolled(event, 60) || step(1),
+  ArrowUp: (event) => scrolled(event, -60) || step(-1),
   g: () => step(-Infinity),
   G: () => step(Infinity),
-  Enter: () => (document.activeElement === box ? list.element.focus() : list.active && go(list.active)),
+  Enter: enter,
   Escape: escape,
-  "/": () => box.focus(),
+  "/": () => {
+    if (open.page) go(null);
+    box.focus();
+  },
+  u: () => (open.page === "usage" ? go(null) : travel("#usage")),
+  s: () => (open.page === "sessions" ? go(null) : travel("#sessions")),
+  r: () => (open.page === "scores" ? go(null) : travel("#scores")),
   "?": help,
-  f: () => toggle("failed"),
-  m: () => toggle("mended"),
+  f: () => open.page || toggle("failed"),
+  m: () => open.page || toggle("mended"),
   c: () => byId("exchange").querySelector(".actions button:not(:disabled)")?.click(),
 };
 TABS.forEach((tab, index) => (actions[index + 1] = () => open.id && go(open.id, tab)));
@@ -231,4 +293,4 @@ setInterval(() => list.tick(Date.now() / 1000), 250);
 setInterval(catchUp, CATCH_UP);
 arrive();
 await load();
-api.follow(heard, state);
+api.follow(onSummary, state);

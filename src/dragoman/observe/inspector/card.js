@@ -9,18 +9,18 @@ const MOST_TICKS = 600;
 const MOST_FRAGMENTS = 200;
 const DIFF_TEXT = 200_000; // longer texts are not compared word by word
 
-/** `call` is from the receipt; `came` and `went` are the same call in the upstream's and the client's bytes, or null. */
-export function card(call, came, went) {
+/** `call` is from the receipt; `fromUpstream` and `toClient` are the same call in the upstream's and the client's bytes, or null. */
+export function card(call, fromUpstream, toClient) {
   const renamed = call.upstream_name && call.upstream_name !== call.name;
   const heading = h("h3", { class: "mono" }, renamed ? [h("del", {}, call.upstream_name), " "] : null, call.name || "no name");
   return h("article.card", { "aria-label": `Tool call ${call.name}`, "data-call": call.id },
     h("header", {}, heading, h("span.faint.mono", {}, call.id), badges(call), facts(call)),
-    lane(came, went),
+    lane(fromUpstream, toClient),
     changes(call),
     verdict(call),
-    fragments("Fragments from the upstream", came),
-    fragments("Fragments to the client", went),
-    asItCame(call),
+    fragments("Fragments from the upstream", fromUpstream),
+    fragments("Fragments to the client", toClient),
+    originalBytes(call),
   );
 }
 
@@ -39,16 +39,16 @@ function badges(call) {
 }
 
 function facts(call) {
-  const said = [];
-  if (call.started != null && call.ended != null) said.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
-  if (call.held_seconds >= 0.001) said.push(`held ${seconds(call.held_seconds)}`);
-  said.push(bytes((call.after || call.before || "").length));
-  return h("span.facts", {}, said.join(" · "));
+  const parts = [];
+  if (call.started != null && call.ended != null) parts.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
+  if (call.held_seconds >= 0.001) parts.push(`held ${seconds(call.held_seconds)}`);
+  parts.push(bytes((call.after || call.before || "").length));
+  return h("span.facts", {}, parts.join(" · "));
 }
 
 /** Ticks over time: upstream above the line, client below it. A gap below means that the gateway held a fragment. */
-function lane(came, went) {
-  const times = [came, went].flatMap((side) => (side ? side.fragments.map((f) => f.t) : []));
+function lane(fromUpstream, toClient) {
+  const times = [fromUpstream, toClient].flatMap((side) => (side ? side.fragments.map((f) => f.t) : []));
   if (times.length < 2) return null;
   const first = Math.min(...times);
   const span = Math.max(...times) - first || 1;
@@ -57,12 +57,12 @@ function lane(came, went) {
     return (side?.fragments ?? []).filter((_, index) => index % step === 0).map((fragment) =>
       svg("rect", { class: kind, x: `${(((fragment.t - first) / span) * 99).toFixed(2)}%`, y, width: 2, height: 7, rx: 1 }));
   };
-  const told = `${plural(came?.fragments.length ?? 0, "fragment")} in, ${plural(went?.fragments.length ?? 0, "fragment")} out, over ${seconds(span)}`;
+  const label = `${plural(fromUpstream?.fragments.length ?? 0, "fragment")} in, ${plural(toClient?.fragments.length ?? 0, "fragment")} out, over ${seconds(span)}`;
   return h("div.lane", {},
     h("span.faint", {}, "upstream", h("br"), "client"),
-    svg("svg", { role: "img", "aria-label": told, height: 24, width: "100%" },
-      svg("line", { class: "axis", x1: 0, x2: "100%", y1: 12, y2: 12 }), ticks(came, 2, "came"), ticks(went, 15, "went")),
-    h("span.faint", { title: told }, seconds(span)));
+    svg("svg", { role: "img", "aria-label": label, height: 24, width: "100%" },
+      svg("line", { class: "axis", x1: 0, x2: "100%", y1: 12, y2: 12 }), ticks(fromUpstream, 2, "from-upstream"), ticks(toClient, 15, "to-client")),
+    h("span.faint", { title: label }, seconds(span)));
 }
 
 function changes(call) {
@@ -126,7 +126,7 @@ function fragments(title, side) {
   });
 }
 
-function asItCame(call) {
+function originalBytes(call) {
   return lazy("Original bytes from the upstream", () => plain(call.before ?? ""));
 }
 

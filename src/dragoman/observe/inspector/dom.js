@@ -28,6 +28,13 @@ function dress(element, attributes, children) {
   return element;
 }
 
+/** Replaces the buttons of a group, and keeps the focus at its place. */
+export function fill(element, buttons) {
+  const at = [...element.children].indexOf(document.activeElement);
+  element.replaceChildren(...buttons);
+  if (at >= 0) element.children[at]?.focus();
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** A short message at the bottom of the page, also for screen readers. */

@@ -4,13 +4,13 @@ import * as api from "./api.js";
 import { answer } from "./answer.js";
 import { curl } from "./curl.js";
 import { copy, h, save, toast } from "./dom.js";
-import { bytes, count, date, money, seconds, short } from "./format.js";
+import { bytes, cost, count, date, seconds, short } from "./format.js";
 import { failure } from "./list.js";
 import { raw } from "./raw.js";
 import { read } from "./reading.js";
 import { replay } from "./replay.js";
 import { request } from "./request.js";
-import { stateOf, whoOf } from "./store.js";
+import { stateOf, clientName } from "./store.js";
 import { timeline } from "./timeline.js";
 
 export const TABS = ["answer", "timeline", "request", "raw", "replay"];
@@ -52,7 +52,7 @@ export class ExchangeView {
   }
 
   /** An exchange changed; if it is this one, load it again, but not too often. */
-  heard(summary) {
+  refresh(summary) {
     if (summary.id !== this.#id || this.#again) return;
     this.#again = setTimeout(() => {
       this.#again = 0;
@@ -100,7 +100,8 @@ export class ExchangeView {
         h("h2", {}, x.model || "no model", x.target ? h("span.target", {}, ` → ${x.target}`) : null),
         h(`span.badge.${kind}`, {}, state === "failed" ? failure(x) : x.outcome === "cancelled" ? x.outcome : state),
         this.#actions()),
-      h("p.path", {}, [whoOf(x) === x.client ? null : x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`)),
+      h("p.path", {}, [clientName(x) === x.client ? null : x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`),
+        x.session && x.outcome !== "running" ? [" · ", h("a", { href: `#sessions/${x.session}` }, "session")] : null),
       x.error ? h("p.notice.bad", { role: "alert" }, x.error) : null,
       figures(x));
   }
@@ -148,7 +149,7 @@ export class ExchangeView {
     const traffic = this.#traffic;
     if (this.tab === "answer") return answer(x, this.#sides);
     if (traffic === undefined) return h("p.loading.faint", {}, "Loading the bytes…");
-    if (traffic === null) return h("p.notice", {}, "The gateway no longer has the bytes of this exchange in memory. `dragoman serve --record DIR` keeps them in files.");
+    if (traffic === null) return h("p.notice", {}, "The gateway no longer has the bytes of this exchange in memory. `dragoman serve --record DIR` keeps them in files; failed exchanges stay on disk (`server.keep_failed`).");
     if (this.tab === "timeline") return timeline(this.#sides, { upstream: x.upstream_protocol, client: x.client }, traffic.upstream_requests ?? []);
     if (this.tab === "request") return request(x, traffic);
     return this.tab === "raw" ? raw(traffic) : replay(x, traffic);
@@ -167,7 +168,7 @@ function figures(x) {
     ["cached", x.usage?.cached_input ? short(x.usage.cached_input) : ""],
     ["output", x.usage?.output != null ? short(x.usage.output) : ""],
     ["reasoning", x.usage?.reasoning ? short(x.usage.reasoning) : ""],
-    ["cost", money(x.cost)],
+    ["cost", cost(x, "unknown")],
     ["calls", x.calls.length ? count(x.calls.length) : ""],
     ["mended", x.mended ? count(x.mended) : ""],
     ["bytes in", bytes(x.bytes_in ?? 0)],

@@ -1,30 +1,31 @@
 // The text of the filter box, as a query for the gateway and as a test for live exchanges.
 
-const FIELDS = new Set(["client", "profile", "model", "status", "rule", "slow"]);
+const FIELDS = new Set(["client", "profile", "model", "status", "rule", "slow", "key", "team", "upstream", "session"]);
+const EXACT = ["client", "profile", "key", "team", "session"];
 const FLAGS = new Set(["failed", "mended"]);
 
 /** `model:gpt failed some words` → {model: "gpt", failed: true, words: ["some", "words"]} */
 export function parse(text) {
-  const wish = { words: [] };
+  const criteria = { words: [] };
   for (const word of text.trim().split(/\s+/).filter(Boolean)) {
     const [name, ...rest] = word.split(":");
     const value = rest.join(":");
-    if (FIELDS.has(name) && value) wish[name] = value;
-    else if (FLAGS.has(word)) wish[word] = true;
-    else wish.words.push(word);
+    if (FIELDS.has(name) && value) criteria[name] = value;
+    else if (FLAGS.has(word)) criteria[word] = true;
+    else criteria.words.push(word);
   }
-  return wish;
+  return criteria;
 }
 
 /** The filter as a query of the API. */
-export function query(wish) {
-  const asked = {};
-  for (const [name, value] of Object.entries(wish)) {
-    if (name === "model") asked.model = glob(value);
-    else if (name !== "words") asked[name] = value === true ? "1" : value;
+export function query(criteria) {
+  const params = {};
+  for (const [name, value] of Object.entries(criteria)) {
+    if (name === "model") params.model = glob(value);
+    else if (name !== "words") params[name] = value === true ? "1" : value;
   }
-  if (wish.words.length) asked.q = wish.words.join(" ");
-  return asked;
+  if (criteria.words.length) params.q = criteria.words.join(" ");
+  return params;
 }
 
 export const failed = (x) => x.outcome !== "ok" && x.outcome !== "running";
@@ -38,15 +39,15 @@ function globbed(text, pattern) {
 }
 
 /** Would the gateway list this exchange? */
-export function fits(wish, x) {
-  if (wish.failed && !failed(x)) return false;
-  if (wish.mended && !x.mended) return false;
-  if (wish.slow && !(x.seconds >= Number(wish.slow))) return false;
-  if (wish.status && String(x.status) !== wish.status && x.outcome !== wish.status) return false;
-  if (wish.rule && !x.rules?.includes(wish.rule)) return false;
-  if (wish.client && x.client !== wish.client) return false;
-  if (wish.profile && x.profile !== wish.profile) return false;
-  if (wish.model && !globbed(x.model, glob(wish.model))) return false;
+export function fits(criteria, x) {
+  if (criteria.failed && !failed(x)) return false;
+  if (criteria.mended && !x.mended) return false;
+  if (criteria.slow && !(x.seconds >= Number(criteria.slow))) return false;
+  if (criteria.status && String(x.status) !== criteria.status && x.outcome !== criteria.status) return false;
+  if (criteria.rule && !x.rules?.includes(criteria.rule)) return false;
+  if (EXACT.some((name) => criteria[name] && x[name] !== criteria[name])) return false;
+  if (criteria.upstream && x.target?.split("/")[0] !== criteria.upstream) return false;
+  if (criteria.model && !globbed(x.model, glob(criteria.model))) return false;
   const all = [x.id, x.model, x.target, x.client, x.profile, x.outcome, x.error, ...(x.rules ?? [])].join(" ");
-  return wish.words.every((word) => all.toLowerCase().includes(word.toLowerCase()));
+  return criteria.words.every((word) => all.toLowerCase().includes(word.toLowerCase()));
 }

@@ -3,6 +3,7 @@
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const COUNT = new Intl.NumberFormat("en");
+const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export const clock = (at) => CLOCK.format(at * 1000);
 export const date = (at) => DATE.format(at * 1000);
@@ -39,5 +40,12 @@ export function money(n) {
   return `$${n.toFixed(n < 0.1 ? 4 : 2)}`;
 }
 
+/** The cost of an exchange; `unknown` if it used tokens and nobody knows their price. */
+export const cost = (x, unknown) => (x.cost == null && x.usage && x.outcome !== "running" ? unknown : money(x.cost));
+
 export const tokens = (usage) =>
   usage ? `${short(usage.input ?? 0)} → ${short(usage.output ?? 0)}` : "";
+
+/** Sums of money: cents, and more places only for what is less than ten cents. */
+export const dollars = (n) => (n === 0 ? "$0" : n < 0.0995 ? money(n) : n < 9_999.5 ? `$${CENTS.format(n)}` : `$${COUNT.format(Math.round(n))}`);
+export const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.0995 ? 1 : 0)}\u00a0%`;

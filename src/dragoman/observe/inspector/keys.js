@@ -9,6 +9,7 @@ const HELP = [
   [["1", "…", "5"], "answer, timeline, request, raw, replay"],
   [["g", "G"], "newest, oldest exchange"],
   [["/"], "filter"],
+  [["s", "u", "r"], "sessions, usage, scores, or back to the exchanges"],
   [["f", "m"], "only failed, only mended"],
   [["c"], "copy as curl"],
   [["?"], "this help"],

@@ -1,8 +1,8 @@
 // The list. Only visible rows exist in the DOM, so a thousand exchanges are as fast as twenty.
 
 import { h } from "./dom.js";
-import { clock, date, money, plural, seconds, tokens } from "./format.js";
-import { stateOf, whoOf } from "./store.js";
+import { clock, cost, date, plural, seconds, tokens } from "./format.js";
+import { stateOf, clientName } from "./store.js";
 
 const SPARE = 6;
 
@@ -11,7 +11,7 @@ export class List {
   #space = h("div.space");
   #frame = 0;
 
-  /** `hooks`: `open(id)` for a chosen row, `end()` when the end of the list comes near. */
+  /** `hooks`: `open(id)` for a chosen row, `end()` when the end of the list comes near, `row(item)` draws one. */
   constructor(element, exchanges, hooks) {
     this.element = element;
     this.exchanges = exchanges;
@@ -74,7 +74,7 @@ export class List {
   #place(summary, index, height) {
     let row = this.#rows.get(summary.id);
     if (row?.summary !== summary) {
-      const element = drawn(summary);
+      const element = this.hooks.row(summary);
       if (row) row.element.replaceWith(element);
       else this.#space.append(element);
       row = { summary, element };
@@ -126,21 +126,22 @@ export class List {
   }
 }
 
-function drawn(x) {
+/** The row of an exchange. */
+export function exchangeRow(x) {
   const state = stateOf(x);
-  const who = whoOf(x);
+  const client = clientName(x);
   const fresh = Date.now() / 1000 - x.at < 1.5;
   return h(
     "div.row",
     { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state, "data-new": fresh },
     h("span.hidden", {}, state),
     h("span.when", { title: date(x.at) }, clock(x.at)),
-    h("span.who", { title: `${who} over ${x.client}` }, who),
+    h("span.client", { title: `${client} over ${x.client}` }, client),
     h("span.model", { title: `${x.model} → ${x.target ?? "nowhere"}` }, x.model || "no model", target(x)),
-    h("span.said", {}, h("span.who-too", {}, who), said(x)),
+    h("span.outcome", {}, h("span.client-too", {}, client), outcome(x)),
     h("span.took", {}, seconds(x.seconds)),
     h("span.tokens", { title: "input → output tokens" }, tokens(x.usage)),
-    h("span.cost", {}, money(x.cost)),
+    h("span.cost", { title: x.cost == null ? "the price is unknown" : null }, cost(x, "?")),
   );
 }
 
@@ -151,7 +152,7 @@ function target(x) {
 /** The outcome, with the HTTP status if it is an error: a stream that fails later still has status 200. */
 export const failure = (x) => (x.status >= 400 ? `${x.status} ${x.outcome}` : x.outcome);
 
-function said(x) {
+function outcome(x) {
   const parts = [];
   if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, failure(x)));
   if (x.outcome === "cancelled") parts.push(h("span.badge", {}, "cancelled"));

@@ -1,7 +1,7 @@
 // Reads the chunks of one side: frames with their times, text in order, and calls with their fragments.
 
 import { fields, Frames } from "./sse.js";
-import { says } from "./wires.js";
+import { frameContent } from "./wires.js";
 
 /** The text of each chunk. A chunk that is cut inside a character arrives as base64. */
 export function texts(chunks) {
@@ -24,7 +24,7 @@ export function read(chunks) {
     const state = { byKey: new Map() };
     for (const found of framesOf(own)) {
       const frame = { ...found, attempt };
-      side.frames.push({ ...frame, says: heard(side, frame, state) });
+      side.frames.push({ ...frame, content: readFrame(side, frame, state) });
     }
   }
   return side;
@@ -66,15 +66,15 @@ function json(text) {
   }
 }
 
-function heard(side, frame, state) {
+function readFrame(side, frame, state) {
   if (frame.json === undefined) {
     const comment = frame.raw.startsWith(":");
     const done = fields(frame.raw)?.data === "[DONE]";
     return [{ kind: "mark", text: comment ? "keepalive" : done ? "[DONE]" : "not JSON" }];
   }
-  const said = says(frame.json, state);
-  for (const one of said) gather(side, frame, one, state.byKey);
-  return said;
+  const found = frameContent(frame.json, state);
+  for (const one of found) gather(side, frame, one, state.byKey);
+  return found;
 }
 
 function gather(side, frame, one, byKey) {

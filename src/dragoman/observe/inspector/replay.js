@@ -22,7 +22,7 @@ export function replay(exchange, traffic) {
     onsubmit: async (event) => {
       event.preventDefault();
       run.disabled = true;
-      result.replaceChildren(...await outcome(exchange, traffic, wishes(to, mode)));
+      result.replaceChildren(...await outcome(exchange, traffic, chosenOptions(to, mode)));
       run.disabled = false;
     },
   }, to.label, mode.label, run);
@@ -37,21 +37,21 @@ function choice(title, options) {
   return { select, label: h("label", {}, title, " ", select) };
 }
 
-function wishes(to, mode) {
-  const asked = {};
-  if (to.select.value) asked.to = to.select.value;
-  if (mode.select.value) asked.mode = mode.select.value;
-  return asked;
+function chosenOptions(to, mode) {
+  const options = {};
+  if (to.select.value) options.to = to.select.value;
+  if (mode.select.value) options.mode = mode.select.value;
+  return options;
 }
 
-async function outcome(exchange, traffic, asked) {
+async function outcome(exchange, traffic, options) {
   try {
-    const got = await api.replay(exchange.id, asked);
+    const got = await api.replay(exchange.id, options);
     const then = framesOf(traffic?.client ?? []);
     const now = framesOf(got.client);
     const calls = (got.receipts ?? []).map((call) => card(call, null, null));
     if (got.same) return [h("p.notice", {}, `✓ The same bytes as in the original answer: ${plural(now.length, "frame")}.`), ...calls];
-    if (asked.to) return [h("p.notice", {}, `${plural(now.length, "frame")} for ${asked.to}.`), frames(now.map((frame) => [" ", frame])), ...calls];
+    if (options.to) return [h("p.notice", {}, `${plural(now.length, "frame")} for ${options.to}.`), frames(now.map((frame) => [" ", frame])), ...calls];
     const steps = compared(then, now);
     const differ = steps.filter(([mark]) => mark !== " ").length;
     return [h("p.notice.bad", {}, `${plural(differ, "frame")} differ from the original answer.`), frames(near(steps)), ...calls];

@@ -24,7 +24,7 @@ export class Exchanges {
   put(summary) {
     const known = this.#byId.get(summary.id);
     if (known) {
-      if (isNews(summary, known)) {
+      if (isNewer(summary, known)) {
         this.#byId.set(summary.id, summary);
         this.items[this.items.indexOf(known)] = summary;
       }
@@ -53,13 +53,13 @@ export class Exchanges {
   }
 }
 
-function isNews(said, known) {
-  if (said.outcome === "running" && known.outcome !== "running") return false;
-  return JSON.stringify(said) !== JSON.stringify(known);
+function isNewer(incoming, known) {
+  if (incoming.outcome === "running" && known.outcome !== "running") return false;
+  return JSON.stringify(incoming) !== JSON.stringify(known);
 }
 
 /** The client: the detected agent, else its protocol. */
-export const whoOf = (x) => (x.profile && x.profile !== "unknown" ? x.profile : x.client);
+export const clientName = (x) => (x.profile && x.profile !== "unknown" ? x.profile : x.client);
 
 /** The state in one word, for the mark before a row. */
 export function stateOf(x) {

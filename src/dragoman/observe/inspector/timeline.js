@@ -9,9 +9,9 @@ const PAGE = 150;
 
 /** `sides` are read from the bytes; `requests` are those to the upstreams. */
 export function timeline(sides, protocols, requests) {
-  const asked = requests.filter((one) => one.t != null).map(asking);
-  const came = [...asked, ...sides.upstream.frames].sort((a, b) => a.t - b.t);
-  const moments = gathered([...inStep(came, sides.client.frames)]);
+  const sent = requests.filter((one) => one.t != null).map(requestStep);
+  const fromUpstream = [...sent, ...sides.upstream.frames].sort((a, b) => a.t - b.t);
+  const moments = joinText([...inSteps(fromUpstream, sides.client.frames)]);
   const body = h("div.moments", { role: "table", "aria-label": "Timeline" },
     h("div.moment.top", { role: "row" },
       h("span", { role: "columnheader" }, "s"),
@@ -39,32 +39,32 @@ function watch(element, grow) {
 }
 
 /** A request is a step, too: the time to the next step is the upstream's. */
-function asking(request) {
-  return { t: request.t, attempt: request.attempt, raw: request.body, json: undefined, says: [{ kind: "ask", text: request.url }] };
+function requestStep(request) {
+  return { t: request.t, attempt: request.attempt, raw: request.body, json: undefined, content: [{ kind: "ask", text: request.url }] };
 }
 
 /** Joins text that passes without delay into one line, however many frames it has. */
-function gathered(moments) {
+function joinText(moments) {
   const out = [];
   for (const moment of moments) {
     const kind = flow(moment);
     const last = out.at(-1);
     if (kind && last?.kind === kind) {
-      last.came.push(...moment.came);
-      last.went.push(...moment.went);
+      last.fromUpstream.push(...moment.fromUpstream);
+      last.toClient.push(...moment.toClient);
     } else out.push({ ...moment, kind });
   }
   return out;
 }
 
-function flow({ came, went }) {
-  const kinds = new Set([...came, ...went].flatMap((frame) => frame.says.map((one) => one.kind)));
+function flow({ fromUpstream, toClient }) {
+  const kinds = new Set([...fromUpstream, ...toClient].flatMap((frame) => frame.content.map((one) => one.kind)));
   const [kind] = kinds;
-  return kinds.size === 1 && came.length && went.length && (kind === "text" || kind === "thinking") ? kind : null;
+  return kinds.size === 1 && fromUpstream.length && toClient.length && (kind === "text" || kind === "thinking") ? kind : null;
 }
 
 /** A step starts with a frame of the upstream; the client's frames before the next one belong to it. */
-function* inStep(upstream, client) {
+function* inSteps(upstream, client) {
   let next = 0;
   const until = (t) => {
     const from = next;
@@ -73,9 +73,9 @@ function* inStep(upstream, client) {
   };
   const chunks = chunked(upstream);
   const early = until(chunks[0]?.t ?? Infinity);
-  if (early.length) yield { t: early[0].t, came: [], went: early };
+  if (early.length) yield { t: early[0].t, fromUpstream: [], toClient: early };
   for (const [index, chunk] of chunks.entries()) {
-    yield { t: chunk.t, came: chunk.frames, went: until(chunks[index + 1]?.t ?? Infinity) };
+    yield { t: chunk.t, fromUpstream: chunk.frames, toClient: until(chunks[index + 1]?.t ?? Infinity) };
   }
 }
 
@@ -89,21 +89,21 @@ function chunked(frames) {
   return chunks;
 }
 
-function moment({ t, came, went, kind }) {
+function moment({ t, fromUpstream, toClient, kind }) {
   const drawn = (frames) => (kind && frames.length > 1 ? run(kind, frames) : frames.map(line));
   return h("div.moment", { role: "row" },
     h("span.at", { role: "rowheader" }, since(t)),
-    h("div.cell.came", { role: "cell" }, drawn(came)),
-    h("div.cell.went", { role: "cell" }, went.length ? drawn(went) : came.length ? h("span.held", { title: "the client has not got anything for this yet" }, "·") : null));
+    h("div.cell.from-upstream", { role: "cell" }, drawn(fromUpstream)),
+    h("div.cell.to-client", { role: "cell" }, toClient.length ? drawn(toClient) : fromUpstream.length ? h("span.held", { title: "the client has not got anything for this yet" }, "·") : null));
 }
 
 const NAMES = { call: "call", arguments: "args", thinking: "think", opaque: "sealed", mark: "" };
 
 /** Several frames of text: the text, and the frames when opened. */
 function run(kind, frames) {
-  const text = frames.flatMap((frame) => frame.says.map((one) => one.text)).join("");
+  const text = frames.flatMap((frame) => frame.content.map((one) => one.text)).join("");
   const details = h("details.frame.run", {}, h("summary", {},
-    say({ kind, text }), h("span.badge.plain", { title: `${frames.length} frames` }, `×${frames.length}`)));
+    part({ kind, text }), h("span.badge.plain", { title: `${frames.length} frames` }, `×${frames.length}`)));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) {
       details.append(...frames.slice(0, PAGE).map((frame) => h("div.timed", {}, h("span.at", {}, since(frame.t)), line(frame))));
@@ -112,11 +112,11 @@ function run(kind, frames) {
   return details;
 }
 
-const say = (one) => h(`span.say.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one)));
+const part = (one) => h(`span.part.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one)));
 
 function line(frame) {
-  const said = frame.says.length ? frame.says : [{ kind: "mark", text: "empty" }];
-  const details = h("details.frame", {}, h("summary", {}, said.map(say)));
+  const content = frame.content.length ? frame.content : [{ kind: "mark", text: "empty" }];
+  const details = h("details.frame", {}, h("summary", {}, content.map(part)));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) details.append(opened(frame));
   });

@@ -49,9 +49,9 @@ function node(key, value, path, marks, open) {
 /** A preview of a closed node: its role and its first words. */
 function preview(value) {
   if (Array.isArray(value)) return `[${plural(value.length, "item")}]`;
-  const who = [value.role ?? value.type, value.name ?? value.function?.name].filter((word) => typeof word === "string");
+  const words = [value.role ?? value.type, value.name ?? value.function?.name].filter((word) => typeof word === "string");
   const text = firstWords(value);
-  if (who.length || text) return [who.join(" "), text?.slice(0, 80)].filter(Boolean).join(": ");
+  if (words.length || text) return [words.join(" "), text?.slice(0, 80)].filter(Boolean).join(": ");
   const keys = Object.keys(value);
   return `{${keys.slice(0, 5).join(", ")}${keys.length > 5 ? ", …" : ""}}`;
 }

@@ -6,20 +6,20 @@ import { count } from "./format.js";
 
 const mark = (text) => ({ kind: "mark", text });
 const error = (body) => ({ kind: "error", text: body?.message ?? JSON.stringify(body) });
-const said = (says, otherwise) => (says.length ? says : [mark(otherwise)]);
-const spoken = (kind, text) => (text ? [{ kind, text }] : []);
+const orMark = (parts, otherwise) => (parts.length ? parts : [mark(otherwise)]);
+const textPart = (kind, text) => (text ? [{ kind, text }] : []);
 
 function usage(input, output) {
-  const told = [];
-  if (input) told.push(`${count(input)} in`);
-  if (output) told.push(`${count(output)} out`);
-  return told.length ? [{ kind: "usage", text: told.join(", ") }] : [];
+  const counts = [];
+  if (input) counts.push(`${count(input)} in`);
+  if (output) counts.push(`${count(output)} out`);
+  return counts.length ? [{ kind: "usage", text: counts.join(", ") }] : [];
 }
 
-function called(key, id, name, args) {
-  const says = [{ kind: "call", key, id, name, text: name || "" }];
-  if (args) says.push({ kind: "arguments", key, text: typeof args === "string" ? args : JSON.stringify(args) });
-  return says;
+function callParts(key, id, name, args) {
+  const parts = [{ kind: "call", key, id, name, text: name || "" }];
+  if (args) parts.push({ kind: "arguments", key, text: typeof args === "string" ? args : JSON.stringify(args) });
+  return parts;
 }
 
 // Anthropic
@@ -28,11 +28,11 @@ function block(key, part) {
   switch (part.type) {
     case "tool_use":
     case "server_tool_use":
-      return called(key, part.id, part.name, Object.keys(part.input ?? {}).length ? part.input : "");
+      return callParts(key, part.id, part.name, Object.keys(part.input ?? {}).length ? part.input : "");
     case "text":
-      return spoken("text", part.text);
+      return textPart("text", part.text);
     case "thinking":
-      return spoken("thinking", part.thinking);
+      return textPart("thinking", part.thinking);
     default:
       return [{ kind: "opaque", text: part.type }];
   }
@@ -41,9 +41,9 @@ function block(key, part) {
 function delta(key, part) {
   switch (part.type) {
     case "text_delta":
-      return spoken("text", part.text);
+      return textPart("text", part.text);
     case "thinking_delta":
-      return spoken("thinking", part.thinking);
+      return textPart("thinking", part.thinking);
     case "input_json_delta":
       return part.partial_json ? [{ kind: "arguments", key, text: part.partial_json }] : [];
     default:
@@ -53,7 +53,7 @@ function delta(key, part) {
 
 const ANTHROPIC = {
   message_start: (j) => [mark(j.type), ...usage(j.message?.usage?.input_tokens)],
-  content_block_start: (j) => said(block(j.index, j.content_block ?? {}), `${j.content_block?.type} begins`),
+  content_block_start: (j) => orMark(block(j.index, j.content_block ?? {}), `${j.content_block?.type} begins`),
   content_block_delta: (j) => delta(j.index, j.delta ?? {}),
   content_block_stop: (j) => [mark(j.type)],
   message_delta: (j) => [
@@ -76,12 +76,12 @@ function item(part) {
   switch (part.type) {
     case "function_call":
     case "custom_tool_call":
-      return called(part.id ?? part.call_id, part.call_id, part.name, part.arguments ?? part.input);
+      return callParts(part.id ?? part.call_id, part.call_id, part.name, part.arguments ?? part.input);
     case "message":
-      return (part.content ?? []).flatMap((c) => spoken("text", c.text ?? c.refusal));
+      return (part.content ?? []).flatMap((c) => textPart("text", c.text ?? c.refusal));
     case "reasoning":
       return [
-        ...(part.summary ?? []).flatMap((s) => spoken("thinking", s.text)),
+        ...(part.summary ?? []).flatMap((s) => textPart("thinking", s.text)),
         ...(part.encrypted_content ? [{ kind: "opaque", text: "encrypted reasoning" }] : []),
       ];
     default:
@@ -89,7 +89,7 @@ function item(part) {
   }
 }
 
-function over(j) {
+function ended(j) {
   const answer = j.response ?? j;
   return [
     ...(answer.error ? [error(answer.error)] : []),
@@ -99,16 +99,16 @@ function over(j) {
 }
 
 const RESPONSES = {
-  "response.output_text.delta": (j) => spoken("text", j.delta),
-  "response.refusal.delta": (j) => spoken("text", j.delta),
-  "response.reasoning_summary_text.delta": (j) => spoken("thinking", j.delta),
-  "response.reasoning_text.delta": (j) => spoken("thinking", j.delta),
+  "response.output_text.delta": (j) => textPart("text", j.delta),
+  "response.refusal.delta": (j) => textPart("text", j.delta),
+  "response.reasoning_summary_text.delta": (j) => textPart("thinking", j.delta),
+  "response.reasoning_text.delta": (j) => textPart("thinking", j.delta),
   "response.function_call_arguments.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
   "response.custom_tool_call_input.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
   "response.output_item.added": (j) => (/call$/.test(j.item?.type) ? item({ ...j.item, arguments: "", input: "" }) : [mark(j.type)]),
-  "response.completed": over,
-  "response.incomplete": over,
-  "response.failed": over,
+  "response.completed": ended,
+  "response.incomplete": ended,
+  "response.failed": ended,
 };
 
 // OpenAI Chat
@@ -116,13 +116,14 @@ const RESPONSES = {
 function chat(j) {
   const choice = j.choices[0] ?? {};
   const part = choice.delta ?? choice.message ?? {};
-  return said([
-    ...spoken("thinking", part.reasoning_content ?? part.reasoning),
-    ...spoken("text", part.content || part.refusal),
+  return orMark([
+    ...textPart("thinking", part.reasoning_content ?? part.reasoning),
+    ...textPart("text", part.content || part.refusal),
     ...(part.tool_calls ?? []).flatMap((call, index) => {
+      // Ollama sends no index.
       const key = call.index ?? index;
       const { name, arguments: args } = call.function ?? {};
-      if (call.id || name) return called(key, call.id, name, args);
+      if (call.id || name) return callParts(key, call.id, name, args);
       return args ? [{ kind: "arguments", key, text: args }] : [];
     }),
     ...(choice.finish_reason ? [{ kind: "stop", text: choice.finish_reason }] : []),
@@ -135,17 +136,17 @@ function chat(j) {
 
 function gemini(j, state) {
   const candidate = j.candidates?.[0] ?? {};
-  const says = (candidate.content?.parts ?? []).flatMap((part) => {
+  const parts = (candidate.content?.parts ?? []).flatMap((part) => {
     if (part.functionCall) {
       state.calls = (state.calls ?? 0) + 1;
-      return called(`call ${state.calls}`, part.functionCall.id, part.functionCall.name, part.functionCall.args);
+      return callParts(`call ${state.calls}`, part.functionCall.id, part.functionCall.name, part.functionCall.args);
     }
-    const words = spoken(part.thought ? "thinking" : "text", part.text);
+    const words = textPart(part.thought ? "thinking" : "text", part.text);
     return part.thoughtSignature ? [...words, { kind: "opaque", text: "thought signature" }] : words;
   });
-  if (candidate.finishReason) says.push({ kind: "stop", text: candidate.finishReason });
-  says.push(...usage(j.usageMetadata?.promptTokenCount, j.usageMetadata?.candidatesTokenCount));
-  return says;
+  if (candidate.finishReason) parts.push({ kind: "stop", text: candidate.finishReason });
+  parts.push(...usage(j.usageMetadata?.promptTokenCount, j.usageMetadata?.candidatesTokenCount));
+  return parts;
 }
 
 // Cursor: a call is announced, then sent whole, with its arguments in a member named after its tool.
@@ -153,13 +154,13 @@ function gemini(j, state) {
 const CURSOR = ["text", "thinking", "partial_tool_call", "tool_call_v2", "finish_reason", "usage"];
 
 function cursor(j) {
-  const whole = j.tool_call_v2;
-  const begun = j.partial_tool_call;
+  const complete = j.tool_call_v2;
+  const announced = j.partial_tool_call;
   return [
-    ...spoken("thinking", j.thinking?.text),
-    ...spoken("text", j.text),
-    ...(begun ? called(begun.tool_call_id, begun.tool_call_id, begun.name, "") : []),
-    ...(whole ? called(whole.tool_call_id, whole.tool_call_id, whole.name, cursorArguments(whole)) : []),
+    ...textPart("thinking", j.thinking?.text),
+    ...textPart("text", j.text),
+    ...(announced ? callParts(announced.tool_call_id, announced.tool_call_id, announced.name, "") : []),
+    ...(complete ? callParts(complete.tool_call_id, complete.tool_call_id, complete.name, cursorArguments(complete)) : []),
     ...(j.finish_reason ? [{ kind: "stop", text: j.finish_reason }] : []),
     ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
   ];
@@ -171,13 +172,13 @@ function cursorArguments(call) {
 }
 
 /** The content of one frame; the caller keeps `state` from frame to frame. */
-export function says(j, state) {
+export function frameContent(j, state) {
   if (j === null || typeof j !== "object") return [mark(String(j))];
   if (Array.isArray(j.choices)) return chat(j);
   if (j.candidates || j.usageMetadata) return gemini(j, state);
   if (ANTHROPIC[j.type]) return ANTHROPIC[j.type](j);
   if (RESPONSES[j.type]) return RESPONSES[j.type](j);
-  if (j.object === "response") return [...(j.output ?? []).flatMap(item), ...over(j)];
+  if (j.object === "response") return [...(j.output ?? []).flatMap(item), ...ended(j)];
   if (j.error) return [error(j.error)];
   if (!j.type && CURSOR.some((name) => name in j)) return cursor(j);
   return [mark(j.type ?? "frame")];

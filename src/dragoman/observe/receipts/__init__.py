@@ -1,8 +1,7 @@
 """Receipts of exchanges: made from their tracks, kept in the store, found again by a query."""
 
 from .detail import Detail, call_detail, detail
-from .ledger import Ledger
-from .prices import Prices
+from .ledger import Ledger, receipt_from
 from .query import Page, find, parse_query
 from .summary import Summary, summary
 
@@ -10,11 +9,11 @@ __all__ = [
     "Detail",
     "Ledger",
     "Page",
-    "Prices",
     "Summary",
     "call_detail",
     "detail",
     "find",
     "parse_query",
+    "receipt_from",
     "summary",
 ]

@@ -9,6 +9,7 @@ import msgspec
 from ...model.messages import Notice
 from ...tools.receipts import CallReceipt
 from ...tools.rules import Fix
+from ..caching import PromptPrint
 from ..tap import AttemptTrack, Track
 from .summary import microseconds
 
@@ -24,6 +25,8 @@ class AttemptDetail(msgspec.Struct, frozen=True):
     status: int | None
     """The HTTP status that the failure has for the client."""
     seconds: float
+    key: str = ""
+    """The fingerprint of the key that the upstream got; empty if it got none."""
 
 
 class CallDetail(msgspec.Struct, frozen=True):
@@ -63,6 +66,12 @@ class Detail(msgspec.Struct, frozen=True):
     attempts: tuple[AttemptDetail, ...] = ()
     notices: tuple[Notice, ...] = ()
     tool_calls: tuple[CallDetail, ...] = msgspec.field(default=(), name="calls")
+    limits: tuple[str, ...] = ()
+    """Limits of the key and its team that are nearly reached, or that cannot be counted."""
+    prompt: PromptPrint | None = None
+    """The print of the request that the upstream got."""
+    cached: int | None = None
+    """Tokens that the upstream read from its cache; None: it did not say."""
 
 
 Shorten = Callable[[str], str]
@@ -75,17 +84,20 @@ def detail(track: Track, shorten: Shorten | None = None) -> Detail:
         tuple([_attempt(one) for one in track.attempts]),
         tuple(track.notices),
         tuple([call_detail(receipt, track.began, shorten) for receipt in calls]) if calls else (),
+        track.limit_warnings,
+        track.prompt,
+        track.usage.cache_read,
     )
 
 
 def _attempt(one: AttemptTrack) -> AttemptDetail:
     failure, seconds = one.failure, one.seconds
     if seconds is None:
-        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.elapsed()))
+        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.elapsed()), one.key)
     if failure is None:
-        return AttemptDetail(one.target, one.why, "ok", None, None, microseconds(seconds))
+        return AttemptDetail(one.target, one.why, "ok", None, None, microseconds(seconds), one.key)
     kind, message, status = failure.kind.value, failure.message, failure.status
-    return AttemptDetail(one.target, one.why, kind, message, status, microseconds(seconds))
+    return AttemptDetail(one.target, one.why, kind, message, status, microseconds(seconds), one.key)
 
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | None = None) -> CallDetail:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 
 import msgspec
 
-from ...store import Receipt, Store, StoreError
+from ...credentials.secret import Secret
+from ...store import Receipt, ScoreCount, Store, StoreError, micros
 from ..tap import Redactor, Track
 from .detail import detail
-from .summary import Summary, summary
+from .score_counts import score_counts
+from .summary import Summary, Tokens, summary
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -24,13 +27,20 @@ _MOST_PENDING = 10_000
 # Seconds. A store that takes longer writes the rest when it is closed.
 _CLOSE_TIMEOUT = 2.0
 
+_NO_TOKENS = Tokens(0, 0, 0, 0)
+
 _encode = msgspec.json.Encoder().encode
+
+
+def _ignore(count: int) -> None:
+    """Nobody wants to know."""
 
 
 class Ledger:
     """Takes the tracks of finished exchanges and writes their receipts."""
 
-    def __init__(self, store: Store, redactor: Redactor) -> None:
+    def __init__(self, store: Store, redactor: Redactor, on_lost: Callable[[int], None] = _ignore) -> None:
+        """`on_lost` is told how many receipts were lost."""
         self.pending: dict[str, Track] = {}
         """Finished exchanges that are not in the store yet."""
         self._store = store
@@ -39,10 +49,13 @@ class Ledger:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[Future[None]] = set()
         self._warned = False
+        self._on_lost = on_lost
+        self.lost = 0
+        """Receipts that could not be written, in this process."""
 
     def add(self, track: Track) -> None:
         if len(self.pending) >= _MOST_PENDING:
-            self._warn(StoreError("the store writes too slowly"))
+            self._lose(1, StoreError(self._store.problem or "the store writes too slowly"))
             return
         self.pending[track.id] = track
         self._gathered.append(track)
@@ -79,12 +92,14 @@ class Ledger:
         if error is None:
             self._warned = False
         else:
-            self._warn(error)
+            self._lose(len(tracks), error)
         for track in tracks:
             self.pending.pop(track.id, None)
 
-    def _warn(self, error: BaseException) -> None:
-        """Log a lost receipt, once until a write succeeds again."""
+    def _lose(self, count: int, error: BaseException) -> None:
+        """Count lost receipts. Log them once until a write succeeds again."""
+        self.lost += count
+        self._on_lost(count)
         if not self._warned:
             self._warned = True
             fault = (
@@ -103,25 +118,51 @@ class Ledger:
         summaries: list[Summary] = []
         shown: list[bytes] = []
         values: list[bytes] = []
+        scores: list[tuple[ScoreCount, ...]] = []
         for track in tracks:
             try:
-                one = summary(track, recorded=False)
+                one = summary(track, recorded=False, opening=track.opening)
                 encoded, value = _encode(one), _encode(detail(track, partial(self._shortened, track)))
+                counted = score_counts(track)
             except Exception:  # write the other receipts of the batch
                 log.exception("the receipt of an exchange cannot be written", extra={"exchange": track.id})
+                self.lost += 1
+                self._on_lost(1)
                 continue
             summaries.append(one)
             shown.append(encoded)
             values.append(value)
+            scores.append(counted)
         secrets = {secret for track in tracks for secret in track.secrets}
         safe = self._redactor.scrub_all([*shown, *values], secrets)
         return [
-            _receipt(one if clean == was else msgspec.json.decode(clean, type=Summary), clean, value)
-            for one, was, clean, value in zip(summaries, shown, safe, safe[len(summaries) :], strict=False)
+            receipt_from(one, clean, value, counted)
+            if clean == was
+            else receipt_from(_redacted(one, clean), clean, value, self._named(counted, secrets))
+            for one, was, clean, value, counted in zip(
+                summaries, shown, safe, safe[len(summaries) :], scores, strict=False
+            )
         ]
 
+    def _named(self, counted: tuple[ScoreCount, ...], secrets: Iterable[Secret]) -> tuple[ScoreCount, ...]:
+        """The same counts without secrets: clients choose the names of models."""
+        return tuple(
+            count._replace(model=self._redactor.scrub_text(count.model, secrets)) for count in counted
+        )
 
-def _receipt(of: Summary, shown: bytes, value: bytes) -> Receipt:
+
+def _redacted(was: Summary, clean: bytes) -> Summary:
+    """The summary without secrets. The owner stays as it is: it decides who may see the receipt."""
+    shown = msgspec.json.decode(clean, type=Summary)
+    return msgspec.structs.replace(shown, key=was.key, team=was.team, session=was.session)
+
+
+def receipt_from(of: Summary, shown: bytes, value: bytes, scores: tuple[ScoreCount, ...] = ()) -> Receipt:
+    """A receipt of the summary `of`, which is `shown` without secrets, and the encoded detail `value`.
+
+    `scores` is what the exchange adds to the scores of its targets.
+    """
+    used = of.usage or _NO_TOKENS
     # Positional arguments are faster here: see `summary`.
     return Receipt(
         of.id,
@@ -136,6 +177,19 @@ def _receipt(of: Summary, shown: bytes, value: bytes) -> Receipt:
         of.mended,
         f" {' '.join(of.rules)} ",
         of.words,
+        of.key,
+        of.team,
+        of.upstream,
+        of.session,
+        used.input,
+        used.output,
+        used.cached_input,
+        used.reasoning,
+        of.calls,
+        of.invalid,
+        micros(of.cost),
+        of.opening,
         shown,
         value,
+        scores,
     )

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from ...model.errors import BadRequest
-from ...store import Store, Wanted
+from ...store import ReceiptQuery, Store
 from ..tap import Track
 from .summary import Summary, summary
 
@@ -25,25 +25,29 @@ _YES = frozenset({"1", "true", "yes"})
 _NO = frozenset({"", "0", "false", "no"})
 
 
-def parse_query(query: Mapping[str, str]) -> Wanted:
+def parse_query(query: Mapping[str, str]) -> ReceiptQuery:
     """Parse the query string of `GET /exchanges`. Raises BadRequest with the name of a wrong parameter."""
-    status = _text(query, "status")
+    status = text_parameter(query, "status")
     by_number = status is not None and status.isdecimal()
-    return Wanted(
-        since=_number(query, "since") or 0.0,
-        before=_number(query, "before") or float("inf"),
-        after=_cursor(_text(query, "cursor")),
-        client=_text(query, "client"),
-        profile=_text(query, "profile"),
-        model=_text(query, "model"),
+    return ReceiptQuery(
+        since=number_parameter(query, "since") or 0.0,
+        before=number_parameter(query, "before") or float("inf"),
+        after=cursor_parameter(query),
+        client=text_parameter(query, "client"),
+        profile=text_parameter(query, "profile"),
+        key=text_parameter(query, "key"),
+        team=text_parameter(query, "team"),
+        upstream=text_parameter(query, "upstream"),
+        session=text_parameter(query, "session"),
+        model=text_parameter(query, "model"),
         outcome=None if by_number else status,
         status=_status(status) if status and by_number else None,
-        rule=_text(query, "rule"),
-        slow=_number(query, "slow"),
+        rule=text_parameter(query, "rule"),
+        slow=number_parameter(query, "slow"),
         failed=_flag(query, "failed"),
         mended=_flag(query, "mended"),
         words=_words(query),
-        limit=max(1, min(MOST, int(_number(query, "limit") or USUAL))),
+        limit=max(1, min(MOST, int(number_parameter(query, "limit") or USUAL))),
     )
 
 
@@ -52,9 +56,11 @@ class Page(msgspec.Struct, frozen=True):
 
     exchanges: list[Summary]
     next: str | None
+    lost: int = 0
+    """Receipts that could not be written since the gateway started: the list has gaps."""
 
 
-async def find(wanted: Wanted, tracks: Iterable[Track], store: Store) -> Page:
+async def find(wanted: ReceiptQuery, tracks: Iterable[Track], store: Store) -> Page:
     """One page of matching exchanges. `tracks` are those in memory: they are newer than the store's."""
     here = [summary(track) for track in tracks]
     found = {entry.id: entry for entry in here if matches(entry, wanted)}
@@ -66,12 +72,12 @@ async def find(wanted: Wanted, tracks: Iterable[Track], store: Store) -> Page:
     newest = sorted(found.values(), key=lambda entry: (entry.at, entry.id), reverse=True)
     page = newest[: wanted.limit]
     more = len(newest) > wanted.limit
-    return Page(page, _behind(page[-1]) if more else None)
+    return Page(page, page_end(page[-1].at, page[-1].id) if more else None)
 
 
-def matches(entry: Summary, wanted: Wanted) -> bool:
+def matches(entry: Summary, wanted: ReceiptQuery) -> bool:
     """Does an exchange in memory match? The store does the same with SQL."""
-    exact = ("client", "profile", "outcome", "status")
+    exact = ("client", "profile", "outcome", "status", "key", "team", "upstream", "session")
     if any(getattr(wanted, name) not in (None, getattr(entry, name)) for name in exact):
         return False
     tests = (
@@ -87,7 +93,8 @@ def matches(entry: Summary, wanted: Wanted) -> bool:
     return all(tests)
 
 
-def _text(query: Mapping[str, str], name: str) -> str | None:
+def text_parameter(query: Mapping[str, str], name: str) -> str | None:
+    """A parameter of a query string; None without a value. Raises BadRequest for what no store can hold."""
     value = query.get(name)
     if not value:
         return None
@@ -101,7 +108,7 @@ def _text(query: Mapping[str, str], name: str) -> str | None:
 
 
 def _words(query: Mapping[str, str]) -> tuple[str, ...]:
-    words = tuple(dict.fromkeys((_text(query, "q") or "").lower().split()))
+    words = tuple(dict.fromkeys((text_parameter(query, "q") or "").lower().split()))
     if len(words) > MOST_WORDS:
         raise BadRequest(f"q has {len(words)} words; at most {MOST_WORDS} are allowed")
     return words
@@ -113,8 +120,8 @@ def _status(digits: str) -> int:
     return int(digits)
 
 
-def _number(query: Mapping[str, str], name: str) -> float | None:
-    value = _text(query, name)
+def number_parameter(query: Mapping[str, str], name: str) -> float | None:
+    value = text_parameter(query, name)
     if value is None:
         return None
     with contextlib.suppress(ValueError):
@@ -131,11 +138,14 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
     raise BadRequest(f"{name} must be 1 or 0, not {value[:40]!r}")
 
 
-def _behind(last: Summary) -> str:
-    return base64.urlsafe_b64encode(f"{last.at!r} {last.id}".encode()).decode().rstrip("=")
+def page_end(at: float, id: str) -> str:
+    """Marks the end of a page: its last entry."""
+    return base64.urlsafe_b64encode(f"{at!r} {id}".encode()).decode().rstrip("=")
 
 
-def _cursor(text: str | None) -> tuple[float, str] | None:
+def cursor_parameter(query: Mapping[str, str]) -> tuple[float, str] | None:
+    """What `page_end` made: the last entry of the page before."""
+    text = text_parameter(query, "cursor")
     if not text:
         return None
     try:

@@ -42,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True):
     first_event: float | None = None
     usage: Tokens | None = None
     cost: float | None = None
-    """In US dollars; computed when somebody requests the exchange."""
+    """In US dollars, at the prices of the day; None: unknown, or the exchange still runs."""
     calls: int = 0
     mended: int = 0
     """The number of calls that `rules` changed."""
@@ -57,6 +57,17 @@ class Summary(msgspec.Struct, frozen=True):
     """To the client."""
     recorded: bool = False
     """This process still has the bytes in memory."""
+    key: str = ""
+    """The name of the client's key; empty for a key without a name."""
+    team: str = ""
+    session: str = ""
+    """The conversation: 16 hexadecimal digits, or empty if it is not known."""
+    opening: str = ""
+    """The first words of the user in this conversation. Only in stored receipts."""
+
+    @property
+    def upstream(self) -> str:
+        return (self.target or "").partition("/")[0]
 
     @property
     def failed(self) -> bool:
@@ -68,11 +79,17 @@ class Summary(msgspec.Struct, frozen=True):
         text = f"{self.id} {self.client} {self.profile or ''} {self.model} {self.target or ''} {self.outcome}"
         if self.error or self.rules:
             text = f"{text} {self.error or ''} {' '.join(self.rules)}"
+        if self.key:
+            text = f"{text} {self.key} {self.team}"
         return text.lower()
 
 
-def summary(track: Track, *, recorded: bool | None = None) -> Summary:
-    """The summary of an exchange, even of a running one. `recorded` overrides the member of that name."""
+def summary(track: Track, *, recorded: bool | None = None, opening: str = "") -> Summary:
+    """The summary of an exchange, even of a running one. `recorded` overrides the member of that name.
+
+    The user's words may hold a secret that only this exchange knows. So they are left out unless the caller
+    gives `opening`, and removes the secrets of the exchange.
+    """
     choice, failure, first_event = track.choice, track.failure, track.first_event
     upstream = None if choice is None else choice.upstream
     running = track.outcome == "running"
@@ -102,7 +119,7 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         microseconds(track.elapsed() if running else track.seconds),
         None if first_event is None else microseconds(first_event),
         tokens(track.usage),
-        None,  # `Prices` adds the cost later
+        None if running else track.cost,
         calls,
         mended,
         invalid,
@@ -112,6 +129,10 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         track.bytes_in,
         track.bytes_out,
         track.keeps_records if recorded is None else recorded,
+        track.key,
+        track.team,
+        track.session,
+        opening,
     )
 
 

@@ -4,6 +4,7 @@
 keeps the bytes of the last exchanges in memory.
 """
 
+from .attempt_track import AttemptTrack
 from .records import (
     ClientBytes,
     ClientEvents,
@@ -22,7 +23,7 @@ from .redaction import Redactor, harmless_headers, harmless_path, sent_secrets
 from .ring import Ring
 from .stream_redaction import StreamSecrets, scrub_stream
 from .subscribers import Subscription, Tap
-from .track import AttemptTrack, Track
+from .track import Track
 
 __all__ = [
     "AttemptTrack",

@@ -45,7 +45,8 @@ class ReplaySetup(msgspec.Struct, frozen=True, gc=False):
     """The rule for tool names at the upstream."""
     options: Options
     array: bool = False
-    """The client gets the stream as one JSON array, not as events (Gemini)."""
+    """The client gets the stream in another framing than SSE: Gemini's as one JSON array, Bedrock's as an
+    event stream of AWS."""
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", omit_defaults=True):

@@ -40,7 +40,9 @@ _HARMLESS = frozenset(
         "transfer-encoding",
         "upgrade",
         "user-agent",
+        "x-amz-date",
         "x-app",
+        "x-goog-user-project",
         "x-title",
     }
 )
@@ -93,6 +95,7 @@ def _harmless_member(name: str, value: str) -> tuple[str, str]:
 
 def sent_secrets(headers: Mapping[str, str], url: str = "") -> tuple[Secret, ...]:
     """Possible secrets of a request: values of headers and query parameters that are not harmless."""
+    # The token without its scheme: an upstream that quotes a refused key quotes only the token.
     texts = [value.removeprefix("Bearer ") for name, value in headers.items() if not is_harmless(name)]
     query = urlsplit(url).query if "?" in url else ""
     for name, value in parse_qsl(query, True):

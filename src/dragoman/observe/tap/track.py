@@ -17,6 +17,8 @@ from ...credentials.secret import Secret
 from ...model.events import Event, Failed, Usage
 from ...model.messages import Notice, Search
 from ...tools.receipts import CallReceipt
+from ..caching import PromptPrint
+from .attempt_track import AttemptTrack
 from .compact import ALIVE, CAME, RECORD, STATUS, WENT, Packed, records
 from .records import (
     ClientBytes,
@@ -51,27 +53,6 @@ _NO_KINDS = bytearray()
 """Shared by all tracks without records."""
 
 
-class AttemptTrack:
-    """One attempt at one target."""
-
-    __slots__ = ("began", "failure", "seconds", "target", "why")
-
-    def __init__(self, target: str, why: str) -> None:
-        self.target = target
-        self.why = why
-        self.began = monotonic()
-        self.seconds: float | None = None
-        """None while the attempt runs."""
-        self.failure: Failed | None = None
-
-    def elapsed(self) -> float:
-        return monotonic() - self.began
-
-    def end(self, failure: Failed | None, now: float) -> None:
-        self.seconds = now - self.began
-        self.failure = failure
-
-
 class Track:
     """The state and the records of one exchange."""
 
@@ -93,20 +74,27 @@ class Track:
         "calls",
         "choice",
         "client",
+        "cost",
         "dropped",
         "exchange",
         "failure",
         "first_event",
         "id",
         "keeps_records",
+        "key",
+        "limit_warnings",
         "model",
         "notices",
+        "opening",
         "outcome",
         "profile",
+        "prompt",
         "seconds",
         "secrets",
+        "session",
         "status",
         "stream",
+        "team",
     )  # fmt: skip
 
     def __init__(self, tap: Tap, id: str, client: str, at: float) -> None:
@@ -114,6 +102,17 @@ class Track:
         self.client = client
         self.at = at
         self.began = monotonic()
+        self.key = ""
+        """The name of the client's key; empty for a key without a name."""
+        self.team = ""
+        self.session = ""
+        """The conversation, as a hash."""
+        self.opening = ""
+        """The first words of the user."""
+        self.prompt: PromptPrint | None = None
+        """The print of the last request to an upstream; see `observe/caching`."""
+        self.limit_warnings: tuple[str, ...] = ()
+        """A sentence for each limit that is nearly reached, or that cannot be counted."""
         self.profile: str | None = None
         self.model = ""
         self.stream = False
@@ -129,6 +128,8 @@ class Track:
         self.failure: Failed | None = None
         self.secrets: list[Secret] = []
         """Secrets of this exchange, in addition to those of the process."""
+        self.cost: float | None = 0.0
+        """US dollars for all attempts so far; None if the price of one is unknown."""
         self.calls = 0
         self.bytes_in = 0
         self.bytes_out = 0
@@ -148,6 +149,18 @@ class Track:
         self._tap = tap
         self._usage = _NO_USAGE
         self._receipts: Sequence[CallReceipt] = ()
+
+    def restore(self, records: Sequence[Record]) -> None:
+        """Take over the records of an exchange of the past."""
+        self.keeps_records = True
+        for record in records:
+            if isinstance(record, ExchangeEnded):
+                self.outcome, self.status, self.seconds = record.outcome, record.status, record.t
+                self.failure, self.dropped = record.failure, record.dropped
+                continue
+            self._packed.append(record)
+            self._times.append(record.t)
+            self._kinds.append(RECORD)
 
     @property
     def usage(self) -> Usage:
@@ -173,6 +186,11 @@ class Track:
         t = monotonic() - self.began
         self._note(ClientRequest(t, method, path, headers, body), t, len(body))
 
+    def translation_started(self, exchange: Exchange) -> None:
+        """The running attempt translates its answers with `exchange`."""
+        self.exchange = exchange
+        self.attempts[-1].translated = True
+
     def attempt_started(self, choice: Choice) -> None:
         """An attempt at a target starts."""
         self.choice = choice
@@ -185,11 +203,14 @@ class Track:
         url: str,
         headers: dict[str, str],
         body: bytes,
-        setup: ReplaySetup,
+        setup: ReplaySetup | None,
         *,
         again: bool,
     ) -> None:
-        """A request goes to the upstream. `url` and `headers` must not hold secrets."""
+        """A request goes to the upstream. `url` and `headers` must not hold secrets.
+
+        `setup` is None if the request passes as it is: nothing is translated, so nothing can be replayed.
+        """
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
@@ -226,6 +247,10 @@ class Track:
         if self._tap.record_subscriptions:
             self._put(UpstreamBytes(t, self.calls, data), size)
 
+    def count_usage(self, usage: Usage) -> None:
+        """The token counts of an answer that passes without a translation."""
+        self._usage = usage
+
     def record_searches(self, found: Sequence[Search]) -> None:
         """The searches that the upstream's answer asked for were run."""
         t, data = monotonic() - self.began, msgspec.json.encode(found)
@@ -257,6 +282,8 @@ class Track:
     def first_content(self) -> float:
         """The first content of the answer arrived. Returns the time."""
         now = monotonic()
+        for attempt in self.attempts[-1:]:
+            attempt.first_event = now - attempt.began
         if self.first_event is None:
             self.first_event = now - self.began
             if self._tap.subscriptions:

@@ -1,0 +1,1 @@
+"""`dragoman cache`: what the upstream cached of each turn of a session, and why not more."""

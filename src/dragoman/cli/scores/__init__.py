@@ -1,0 +1,1 @@
+"""`dragoman scores`: how reliable each model was."""

@@ -1,0 +1,290 @@
+"""The print of a request: a hash and a length of each part of its prompt, in place of the words.
+
+An upstream caches a prompt by its beginning: the tools, the system prompt, then the messages. Two prints show
+the first part in which two requests differ, long after their bytes are gone. A print does not tell the words.
+
+Cache marks are no part of the hashes: agents move them from turn to turn, and the prompt stays the same. Nor
+is the form of a text: a message that gets a mark turns from a string into a list of one block.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ...protocols.facts import FieldNames
+
+MOST_MESSAGES = 192
+"""Parts of a print for messages. If there are more messages, a part is the hash of two, four, … of them."""
+MOST_TOOLS = 128
+_MOST_SETTINGS = 24
+_LONGEST_NAME = 48
+_LONGEST_VALUE = 40
+_MOST_MARKS = 16
+_LOOSE = 2
+"""The first messages also have loose hashes: agents put the date and the state of the project there."""
+
+# How the protocols write a cache mark: a member of any block, or a block of its own.
+_MARKS = {
+    b'"cache_control"': (re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)'), b""),
+    b'"cachePoint"': (re.compile(rb'"cachePoint"\s*:\s*\{[^{}]*\}\s*\}'), b"{"),
+}
+"""The mark from its name on, and what comes before it."""
+_HOUR = re.compile(rb'"ttl"\s*:\s*"1h"')
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_DATE = re.compile(
+    rb"(?=[0-9A-Z])(?<![0-9A-Za-z])"
+    rb"(?:\d{4}[-/]\d\d?[-/]\d\d?(?:[T ]\d\d?:\d\d(?::\d\d)?(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    rb"|\d\d?[./]\d\d?[./]\d{2,4}"
+    rb"|\d\d?:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
+    rb"(?:" + _MONTH + rb" \d\d?(?:,? \d{4})?|\d\d? " + _MONTH + rb"(?: \d{4})?))"
+)
+_ID = re.compile(rb"(?<![\w-])[A-Za-z_-]*+\d[\w-]*+")
+
+_known: dict[str, Loose] = {}
+_MOST_KNOWN = 512
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """One part of a prompt."""
+
+    hash: str
+    size: int
+    """Bytes, without cache marks."""
+    name: str = ""
+    """The name of a tool, or the role of a message."""
+
+
+class Loose(msgspec.Struct, frozen=True, array_like=True):
+    """Hashes of a text that stay the same if only these change."""
+
+    dates: str
+    ids: str
+    """All words with a digit: dates, numbers, ids."""
+
+
+class PromptPrint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The print of one request, as it was sent to the upstream."""
+
+    tools: tuple[Part, ...] = ()
+    system: tuple[Part, ...] = ()
+    messages: tuple[Part, ...] = ()
+    count: int = 0
+    """The number of messages."""
+    per: int = 1
+    """Messages in one part of `messages`: a power of two."""
+    loose: dict[str, Loose] = {}
+    """By part: `s0` is the first block of the system prompt, `m0` the first message."""
+    settings: dict[str, str] = {}
+    """Short values as they are, long ones as a hash, by the name of the setting."""
+    marks: tuple[str, ...] = ()
+    """The parts with cache marks: `t3`, `s1`, `m14`."""
+    ttl: int = 300
+    """Seconds that the marks ask the upstream to keep the cache."""
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in (*self.tools, *self.system, *self.messages))
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _Item(msgspec.Struct):
+    """What names a tool, in any protocol."""
+
+    type: str = ""
+    name: str = ""
+    function: _Named | None = None
+    spec: _Named | None = msgspec.field(default=None, name="toolSpec")
+
+
+_item = msgspec.json.Decoder(_Item).decode
+
+
+class _Declarations(msgspec.Struct):
+    """Gemini groups functions."""
+
+    functions: list[msgspec.Raw] = msgspec.field(
+        default_factory=list[msgspec.Raw], name="functionDeclarations"
+    )
+
+
+_declarations = msgspec.json.Decoder(_Declarations).decode
+# Not part of the prompt, or different in every request.
+_NO_SETTINGS = frozenset({"stream", "metadata", "user", "store", "background", "previous_response_id"})
+
+
+def prompt_print(body: bytes, fields: FieldNames, model: str) -> PromptPrint | None:
+    """The print of a request in the protocol with these `fields`. None: the body is not a JSON object."""
+    try:
+        return _Printer(fields, model).of(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+class _Printer:
+    def __init__(self, fields: FieldNames, model: str) -> None:
+        self._fields = fields
+        self._outer = {path.partition(".")[0] for path in fields if "." in path}
+        self._marks: list[str] = []
+        self._ttl = 300
+        self._loose: dict[str, Loose] = {}
+        self._settings = {"model": model}
+
+    def of(self, body: bytes) -> PromptPrint:
+        tools: list[Part] = []
+        system: list[Part] = []
+        messages: list[Part] = []
+        for path, value in self._flat(body):
+            held = self._fields.get(path, ())
+            if "messages" in held:
+                messages += self._texts(value, "m")
+            elif "system" in held:
+                system += self._texts(value, "s")
+            elif "tools" in held:
+                tools += self._tools(path, value, len(tools))
+            elif (held[:1] and held[0] in _NO_SETTINGS) or "model" in held:
+                continue
+            else:
+                self._set("/".join(held) or path, value)
+        count, per = len(messages), 1
+        while len(messages) > MOST_MESSAGES:
+            messages, per = coarser(messages), per * 2
+        if len(tools) > MOST_TOOLS:
+            tools = [*tools[: MOST_TOOLS - 1], _joined(tools[MOST_TOOLS - 1 :], "(more tools)")]
+        return PromptPrint(
+            tuple(tools), tuple(system), tuple(messages), count, per, self._loose, self._settings,
+            tuple(self._marks[-_MOST_MARKS:]), self._ttl,
+        )  # fmt: skip
+
+    def _flat(self, body: bytes) -> Iterator[tuple[str, bytes]]:
+        """The fields, those in an outer one as `outer.inner`."""
+        for name, raw in _members(body).items():
+            value = bytes(raw)
+            if name in self._outer and value[:1] == b"{":
+                yield from ((f"{name}.{inner}", bytes(below)) for inner, below in _members(value).items())
+            else:
+                yield name, value
+
+    def _set(self, name: str, value: bytes) -> None:
+        text = value.decode(errors="replace") if len(value) <= _LONGEST_VALUE else f"#{_hash(value)}"
+        if name in self._settings:
+            text = f"{self._settings[name]} {text}"
+        if name in self._settings or len(self._settings) < _MOST_SETTINGS:
+            self._settings[name[:_LONGEST_NAME]] = text
+
+    def _tools(self, path: str, value: bytes, at: int) -> list[Part]:
+        found: list[Part] = []
+        for raw in _listed(value):
+            grouped = _declarations(raw).functions if b'"functionDeclarations"' in raw else ()
+            for one in grouped or (raw,):
+                data = self._plain(bytes(one), f"t{at + len(found)}")
+                if data:
+                    of = _item(data)
+                    named = of.name or (of.function or of.spec or of).name or of.type or path
+                    found.append(Part(_hash(data), len(data), named[:_LONGEST_NAME]))
+        return found
+
+    def _texts(self, value: bytes, kind: str) -> list[Part]:
+        """The blocks of a system prompt, or the messages."""
+        found: list[Part] = []
+        for raw in _listed(value):
+            place = f"{kind}{len(found)}"
+            data = self._plain(raw, place)
+            if not data:
+                continue  # a block that is only a mark
+            role = ""
+            if data[:1] == b"{":
+                data, role = _one_form(data)
+            hash = _hash(data)
+            if kind == "s" or len(found) < _LOOSE:
+                self._loose[place] = _loose(data, hash)
+            found.append(Part(hash, len(data), role[:_LONGEST_NAME]))
+        return found
+
+    def _plain(self, data: bytes, place: str) -> bytes:
+        """A part without its cache marks, which are noted."""
+        if not any(name in data for name in _MARKS):
+            return data
+        plain = _unmarked(data)
+        if plain != data:
+            if _HOUR.search(data):
+                self._ttl = 3600
+            self._marks.append(place)
+        return plain
+
+
+def _unmarked(data: bytes) -> bytes:
+    for name, (mark, opening) in _MARKS.items():
+        at = data.find(name)
+        while at >= 0:
+            found = mark.match(data, at)
+            head = data[:at].rstrip()
+            if found is None or not head.endswith(opening):
+                at = data.find(name, at + 1)
+                continue
+            head, tail = head.removesuffix(opening).rstrip(), data[found.end() :].lstrip()
+            # One of the two commas goes with the mark.
+            data = head[:-1] + tail if head.endswith(b",") else head + tail.removeprefix(b",")
+            at = data.find(name, len(head) - 1)
+    return data
+
+
+def _loose(data: bytes, hash: str) -> Loose:
+    """The loose hashes of a text. They take long; a system prompt is the same in every turn."""
+    found = _known.get(hash)
+    if found is None:
+        dateless = _DATE.sub(b"D", data)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = _known[hash] = Loose(_hash(dateless), _hash(_ID.sub(b"0", dateless)))
+    return found
+
+
+def _listed(value: bytes) -> Sequence[bytes]:
+    """The items of a list; anything else is one item, but null is none."""
+    kind = value[:1]
+    return [bytes(item) for item in _items(value)] if kind == b"[" else [] if kind == b"n" else [value]
+
+
+def _one_form(data: bytes) -> tuple[bytes, str]:
+    """A message in the form that does not depend on how its text is wrapped, and its role or type."""
+    members = _members(data)
+    role = members.get("role") or members.get("type")
+    name = "" if role is None else bytes(role).decode(errors="replace").strip('"')
+    if members.keys() != {"role", "content"}:
+        return data, name
+    content = bytes(members["content"])
+    blocks = _items(content) if content[:1] == b"[" else ()
+    if len(blocks) == 1 and bytes(blocks[0])[:1] == b"{":
+        block = _members(blocks[0])
+        if block.keys() == {"type", "text"}:
+            content = bytes(block["text"])
+    return b'{"role":"%s","content":%s}' % (name.encode(), content), name
+
+
+def coarser(parts: Sequence[Part]) -> list[Part]:
+    """Pairs of parts as one. A print with more messages in a part can so be compared with one with fewer."""
+    return [_joined(parts[at : at + 2], "") for at in range(0, len(parts), 2)]
+
+
+def _joined(parts: Sequence[Part], name: str) -> Part:
+    return Part(
+        _hash("".join(part.hash for part in parts).encode()),
+        sum(part.size for part in parts),
+        name or parts[0].name,
+    )
+
+
+def _hash(data: bytes) -> str:
+    """48 bits: two different parts of one conversation do not get the same by chance."""
+    return base64.b64encode(hashlib.blake2b(data, digest_size=6).digest()).decode()

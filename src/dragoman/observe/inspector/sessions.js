@@ -1,0 +1,153 @@
+// The sessions page: the list of conversations, and the turns of one of them.
+
+import * as api from "./api.js";
+import { h } from "./dom.js";
+import { clock, count, date, money, percent, plural, short } from "./format.js";
+import { List } from "./list.js";
+import { Exchanges } from "./store.js";
+import { waterfall } from "./waterfall.js";
+
+const PAGE = 500;
+const REFRESH = 10_000; // ms
+
+export class SessionsView {
+  #items = new Exchanges();
+  #next = null;
+  #loading = null;
+  #timer = 0;
+  #id = null;
+  #list;
+  #rows = h("div.list", { role: "listbox", tabindex: "0", "aria-label": "Sessions, newest first" });
+  #foot = h("p.foot", { role: "status" });
+  #all;
+  #one = h("div.session", { hidden: true });
+
+  /** `hooks`: `go(hash)` to another place of the page. */
+  constructor(element, hooks) {
+    this.element = element;
+    this.hooks = hooks;
+    const heads = ["last", "agent", "began with", "what happened", "turns", "tokens", "cost"];
+    this.#all = h("section.list-pane.sessions", { "aria-label": "Sessions" },
+      h("div.list-head", { "aria-hidden": "true" }, heads.map((head, at) => h(at > 3 ? "span.number" : "span", {}, head))),
+      this.#rows, this.#foot);
+    element.append(this.#all, this.#one);
+    this.#list = new List(this.#rows, this.#items, { open: (id) => hooks.go(`#sessions/${id}`), end: () => this.#load(true), row });
+  }
+
+  /** `id`: the session to show; without it, the list. */
+  show(id) {
+    this.#id = id || null;
+    this.#all.hidden = this.#id !== null;
+    this.#one.hidden = this.#id === null;
+    clearInterval(this.#timer);
+    this.#timer = setInterval(() => document.hidden || this.#refresh(), REFRESH);
+    this.#refresh();
+    if (this.#id) this.element.focus({ preventScroll: true });
+    else this.#rows.focus({ preventScroll: true });
+  }
+
+  hide() {
+    clearInterval(this.#timer);
+    this.#loading?.abort();
+  }
+
+  get isOpen() {
+    return this.#id !== null;
+  }
+
+  step(by) {
+    if (!this.#id) this.#list.activate(this.#list.step(by));
+  }
+
+  /** The session with the keyboard focus. */
+  get active() {
+    return this.#id ? null : this.#list.active;
+  }
+
+  #refresh() {
+    if (this.#id) this.#open(this.#id);
+    else if (!this.#list.scrolled) this.#load();
+  }
+
+  async #load(more = false) {
+    if (more && (this.#loading || !this.#next)) return;
+    this.#loading?.abort();
+    const control = (this.#loading = new AbortController());
+    try {
+      const page = await api.sessions({ limit: PAGE, ...(more ? { cursor: this.#next } : {}) }, control.signal);
+      if (!more) this.#items.clear();
+      this.#items.append(page.sessions.map((one) => ({ ...one, id: one.session })));
+      this.#next = page.next;
+      this.#list.more = page.next !== null;
+      this.#say(this.#items.items.length ? `${plural(this.#items.items.length, "session")}${page.next ? " and more" : ""}`
+        : "No sessions yet. A conversation appears here when its first request has ended.");
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.#say(error.message, true);
+    }
+    if (this.#loading === control) this.#loading = null;
+    this.#list.draw();
+  }
+
+  #say(text, bad = false) {
+    this.#foot.textContent = text;
+    this.#foot.classList.toggle("bad", bad);
+  }
+
+  async #open(id) {
+    this.#loading?.abort();
+    const control = (this.#loading = new AbortController());
+    let found;
+    try {
+      found = await api.session(id, control.signal);
+    } catch (error) {
+      if (error.name !== "AbortError") this.#one.replaceChildren(back(), h("p.notice.bad", { role: "alert" }, error.message));
+      return;
+    } finally {
+      if (this.#loading === control) this.#loading = null;
+    }
+    const opened = new Set([...this.#one.querySelectorAll("details[open]")].map((one) => one.dataset.id));
+    this.#one.replaceChildren(back(), head(found.session), ...waterfall(found, opened));
+  }
+}
+
+const back = () => h("p", {}, h("a", { href: "#sessions" }, "← All sessions"));
+
+function head(x) {
+  const facts = [
+    [plural(x.turns, "turn")], [agent(x)], [x.models.join(", ")],
+    [`${short(x.input)} → ${short(x.output)} tokens`],
+    [x.input ? `${percent(x.cached / x.input)} of the prompts from cache` : ""],
+    [cost(x), x.unpriced ? `The price of ${plural(x.unpriced, "turn")} is unknown` : null],
+    [x.mended ? `${plural(x.mended, "call")} mended` : ""], [x.failed ? `${count(x.failed)} failed` : ""],
+  ].filter(([text]) => text);
+  return h("header.session-head", {},
+    h("h2", {}, title(x)),
+    h("p.soft", {}, facts.map(([text, hint]) => h("span.fact", { title: hint }, text))),
+    h("p.faint", {}, `${date(x.first)} to ${date(x.last)} · session `, h("code", {}, x.session)));
+}
+
+const title = (x) => x.opening || "A conversation whose first words are not known";
+const agent = (x) => (x.profile && x.profile !== "unknown" ? x.profile : "");
+const today = (at) => new Date(at * 1000).toDateString() === new Date().toDateString();
+/** A failed turn costs nothing: if all others have no known price, the sum is not known either. */
+const cost = (x) => (x.unpriced && !x.cost ? "price unknown" : `${money(x.cost)}${x.unpriced ? " + ?" : ""}`);
+
+function row(x) {
+  const state = x.failed ? "failed" : x.mended ? "mended" : "ok";
+  const when = today(x.last) ? clock(x.last) : new Date(x.last * 1000).toISOString().slice(0, 10);
+  const parts = [];
+  if (x.failed) parts.push(h("span.badge.bad", {}, `${count(x.failed)} failed`));
+  if (x.invalid) parts.push(h("span.badge.bad", {}, `${count(x.invalid)} invalid`));
+  if (x.mended) parts.push(h("span.badge.mended", {}, `${count(x.mended)} mended`));
+  if (x.input) parts.push(h("span.words", { title: "prompt tokens that the upstream read from its cache" }, `${percent(x.cached / x.input)} cached`));
+  return h("div.row", { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state },
+    h("span.hidden", {}, state),
+    h("span.when", { title: date(x.last) }, when),
+    h("span.client", {}, agent(x) || x.key),
+    h("span.model", { title: title(x) }, title(x), h("span.target", {}, ` ${x.models.join(", ")}`)),
+    h("span.outcome", {}, h("span.client-too", {}, agent(x)), parts),
+    h("span.took", {}, plural(x.turns, "turn")),
+    h("span.tokens", { title: "input → output tokens" }, `${short(x.input)} → ${short(x.output)}`),
+    h("span.cost", { title: x.unpriced ? `The price of ${plural(x.unpriced, "turn")} is unknown` : null }, cost(x).replace("price unknown", "?")));
+}

@@ -1,0 +1,1 @@
+"""Test agents without a model: a gateway that answers from recordings, and a plugin for pytest."""

@@ -1,0 +1,23 @@
+"""How the official SDKs find a server: data only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Sdk(NamedTuple):
+    """Where an SDK reads its base URL and its key."""
+
+    path: str
+    """What the base URL has after the server's address. Some SDKs add the version themselves."""
+    url_variable: str
+    key_variable: str
+
+
+SDKS: dict[str, Sdk] = {
+    "anthropic": Sdk("", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+    "openai-chat": Sdk("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "openai-responses": Sdk("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "gemini": Sdk("", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
+}
+"""By protocol."""
