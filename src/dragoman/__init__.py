@@ -3,9 +3,10 @@
 Glossary. Each word has one meaning everywhere:
 
 - **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`. `cursor` is a reply
-  format only: no upstream speaks it.
+  format only: no upstream speaks it. `bedrock-converse` is for upstreams only.
 - **client**: the agent or SDK that sends a request. **profile**: facts about a known client, as data.
 - **upstream**: a configured model endpoint: protocol, base URL, credential.
+- **key**: a named credential of the gateway, for a person, a team or a machine.
 - **route**: maps the client's model name to targets. **target**: one model of one upstream.
 - **exchange**: one request and its answer, from the client's first byte to the last. **attempt**: one try at
   one target. **session**: the exchanges of one conversation.
@@ -31,6 +32,7 @@ from ._version import __version__
 from .model.errors import BadRequest, DragomanError, OrderError, UpstreamError
 
 if TYPE_CHECKING:
+    from .library import ToolCallBuffer, ToolLoop
     from .model.messages import Request, Tool
     from .protocols.base import Outgoing, Target
     from .protocols.common.collect import Answer, collect
@@ -50,6 +52,8 @@ __all__ = [
     "Request",
     "Target",
     "Tool",
+    "ToolCallBuffer",
+    "ToolLoop",
     "UpstreamError",
     "__version__",
     "collect",
@@ -57,8 +61,9 @@ __all__ = [
     "translate",
 ]
 
-# Loaded when they are first asked for: the command line answers `--help`, and every Tab, without them.
+# Imported on first use: `--help` and shell completion, which run without them, stay fast.
 _HOMES = {
+    "library": ("ToolCallBuffer", "ToolLoop"),
     "translation.exchange": ("Exchange", "Options"),
     "model.messages": ("Request", "Tool"),
     "protocols.base": ("Outgoing", "Target"),

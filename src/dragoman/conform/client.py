@@ -74,7 +74,7 @@ class EndpointClient:
         status, content_type, parts, cut = 0, "", list[bytes](), ""
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._client.ask(
+                response = await self._client.request(
                     method, url, self._headers, body, connect_timeout=_CONNECT, idle_timeout=self._timeout
                 )
                 status, content_type = response.status, _plain(response.headers)

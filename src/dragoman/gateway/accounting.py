@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ..model.events import NO_USAGE
+from ..model.events import NO_USAGE, Usage
 from ..observe.metrics import TargetMetrics
-from ..observe.tracing import TraceSummary
+from ..observe.tap import Track
+from ..observe.tracing import ExchangeTrace, TraceSummary
 from ..profiles import UNKNOWN
+from ..protocols.base import ClientProtocol
+from ..routing.router import Choice
 from .attempt import Attempt
 from .state import State
 
-if TYPE_CHECKING:
-    from .exchange_handler import ExchangeHandler
-
 log = logging.getLogger("dragoman.gateway")
 
-
-def count_tokens(counters: TargetMetrics, attempt: Attempt) -> None:
-    """Count the tokens of an attempt. Failed attempts cost money too."""
-    usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
-    if usage is not NO_USAGE and usage.known:
-        counters.input.inc(usage.prompt)
-        counters.output.inc(usage.output or 0)
+# A client that leaves is no failure of an upstream or of the gateway.
+_GOOD = frozenset({"ok", "cancelled"})
 
 
-def account(state: State, handler: ExchangeHandler) -> None:
+class Handler(Protocol):
+    """Serves one request: for an answer, or one that passes to an upstream as it is."""
+
+    id: str
+    client: ClientProtocol
+    choice: Choice | None
+    attempt: Attempt | None
+    counters: TargetMetrics | None
+    outcome: str
+    status: int
+    track: Track
+    trace: ExchangeTrace | None
+
+
+def count_usage(state: State, handler: Handler, usage: Usage, *, answered: bool) -> None:
+    """Count the tokens and the cost of an attempt. Failed attempts cost money too."""
+    track, choice, counters = handler.track, handler.choice, handler.counters
+    if usage is NO_USAGE or not usage.known:
+        if answered:
+            track.cost = None  # the upstream answered, and did not say how many tokens it took
+        return
+    assert choice is not None
+    assert counters is not None
+    cost = state.prices.cost(choice.upstream, choice.model, usage, track.at)
+    track.cost = None if cost is None or track.cost is None else track.cost + cost
+    counters.usage.count(usage, cost)
+    state.metrics.key(track.key).count(usage, cost)
+
+
+def account(state: State, handler: Handler) -> None:
     """Record an exchange, however it ended: answered, refused, or left by the client."""
     handler.track.ended(handler.outcome, handler.status)
     attempt = handler.attempt
@@ -39,27 +63,34 @@ def account(state: State, handler: ExchangeHandler) -> None:
     receipts = exchange.receipts if exchange else ()
     fired = [rule for receipt in receipts for rule in receipt.rules] if receipts else []
     for receipt in receipts:
-        state.metrics.calls.labels(handler.choice.upstream.name if handler.choice else "", receipt.fate).inc()
+        state.metrics.calls.labels(
+            handler.choice.upstream.name if handler.choice else "", receipt.outcome
+        ).inc()
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
     if handler.trace is not None:
         handler.trace.ended(_trace_summary(handler, len(fired)))
-    if log.isEnabledFor(logging.INFO):
-        _log(handler, len(fired))
+    level = logging.INFO if handler.outcome in _GOOD else logging.WARNING
+    if log.isEnabledFor(level):
+        _log(state, handler, len(fired), level)
 
 
-def _log(handler: ExchangeHandler, mended: int) -> None:
+def _log(state: State, handler: Handler, mended: int, level: int) -> None:
     exchange = handler.attempt.exchange if handler.attempt else None
     usage = exchange.usage if exchange else None
-    log.info(
+    failure, secrets = handler.track.failure, handler.track.secrets
+    log.log(
+        level,
         "%s %s -> %s",
         handler.client.name,
         handler.track.model,
         handler.choice.key if handler.choice else "nowhere",
         extra={
             "exchange": handler.id,
+            "key": handler.track.key or None,
             "profile": handler.track.profile or UNKNOWN.name,
             "outcome": handler.outcome,
+            "error": state.redactor.scrub_text(failure.message, secrets) if failure else None,
             "seconds": round(handler.track.seconds, 3),
             "input": usage.prompt if usage and usage.known else None,
             "output": usage.output if usage else None,
@@ -68,7 +99,7 @@ def _log(handler: ExchangeHandler, mended: int) -> None:
     )
 
 
-def _trace_summary(handler: ExchangeHandler, mended: int) -> TraceSummary:
+def _trace_summary(handler: Handler, mended: int) -> TraceSummary:
     attempt = handler.attempt
     if attempt is None:
         return TraceSummary(outcome=handler.outcome, choice=handler.choice)

@@ -17,15 +17,15 @@ from ..transport.server import (
     HttpResponse,
     MethodNotAllowed,
     NotFound,
-    Refusal,
+    RefusedRequest,
     Route,
     Routes,
-    json_response,
 )
-from . import exchanges_api, models_api, sockets
+from . import exchanges_api, models_api, other_endpoints, probes, scores_api, sessions_api, sockets, usage_api
+from .caller import identity_of
 from .compact import compact
 from .count_tokens import count_tokens
-from .errors import busy, client_of, error_response, from_refusal, internal_error
+from .errors import busy, client_of, error_response, forbidden, from_refusal, internal_error
 from .exchange_handler import ExchangeHandler
 from .guard import refusal
 from .ids import new_id
@@ -35,6 +35,7 @@ from .state import State
 log = logging.getLogger("dragoman.gateway")
 
 EXCHANGE = "x-dragoman-exchange"
+_ADMINS_ONLY = "metrics are about all keys: use a key with the role admin"
 
 
 class App:
@@ -47,25 +48,25 @@ class App:
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Check access, find the route, and answer. Every error is in the protocol of the client."""
         try:
-            if (refused := refusal(self._state, request)) is not None:
+            if (refused := await refusal(self._state, request)) is not None:
                 fields = {"client": request.client, "path": request.path, "why": refused.message}
                 log.warning("a request was refused", extra=fields)
                 answer = error_response(client_of(request), refused, new_id())
             else:
                 answer = await self._routes.find(request)(request)
-        except Refusal as error:
+        except RefusedRequest as error:
             answer = _refused(request, error)
         except ClientGone:
             raise
-        except Exception as error:
+        except Exception:
             id = new_id()
             log.exception("an exchange failed because of a bug in Dragoman", extra={"exchange": id})
-            answer = error_response(client_of(request), internal_error(error), id)
+            answer = error_response(client_of(request), internal_error(), id)
         answer.headers.setdefault(EXCHANGE, new_id())
         return answer
 
 
-def _refused(request: HttpRequest, error: Refusal) -> HttpResponse:
+def _refused(request: HttpRequest, error: RefusedRequest) -> HttpResponse:
     answer = error_response(client_of(request), from_refusal(request, error), new_id())
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
@@ -78,22 +79,26 @@ def routes(state: State, answer: Handler) -> list[Route]:
     async def hello(request: HttpRequest) -> HttpResponse:
         return HttpResponse(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
 
-    async def healthz(request: HttpRequest) -> HttpResponse:
-        return json_response({"status": "ok", "streams": state.metrics.open_streams()})
-
     async def metrics(request: HttpRequest) -> HttpResponse:
+        if not identity_of(state.keys, request).sees_all:
+            return error_response(client_of(request), forbidden(_ADMINS_ONLY), new_id())
         return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)
 
     return [
         Route("GET", "/", hello),
         Route("GET", "/api/hello", hello),
-        Route("GET", "/healthz", healthz),
         Route("GET", "/metrics", metrics),
+        *probes.routes(state),
         *_model_routes(state),
+        *other_endpoints.routes(state),
+        *_missing_routes(),
         *_websocket_routes(state, answer),
         *models_api.routes(state),
         *inspector_routes(),
         *exchanges_api.routes(state),
+        *sessions_api.routes(state),
+        *usage_api.routes(state),
+        *scores_api.routes(state),
     ]
 
 
@@ -104,13 +109,18 @@ def _model_routes(state: State) -> list[Route]:
         at = client.endpoints
         routes += [Route("POST", path, _exchange_handler(state, client)) for path in at.paths(*at.answers)]
         routes += [Route("POST", path, _count_handler(state, client)) for path in at.paths(*at.counts)]
-        routes += [Route("POST", path, _not_found) for path in at.paths(*at.missing)]
         if client.compaction is not None:
             paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
             routes += [
                 Route("POST", path, _compact_handler(state, client, client.compaction)) for path in paths
             ]
     return routes
+
+
+def _missing_routes() -> list[Route]:
+    """Paths of a protocol that would else belong to another route, such as that of a model's name."""
+    at = [client.endpoints for client in served_protocols()]
+    return [Route("POST", path, _not_found) for one in at for path in one.paths(*one.missing)]
 
 
 def _websocket_routes(state: State, answer: Handler) -> list[Route]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
-import msgspec
-
-from ..config.providers import providers
 from ..credentials import CredentialError
 from ..model.errors import BadRequest
 from ..model.events import Event, Failed, FailureKind
@@ -24,20 +21,22 @@ from ..protocols.base import Outgoing, Target
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
-from ..protocols.registry import protocol
-from ..routing.router import Choice, merge_params
-from ..tools import reask
-from ..tools.reask import Rejected
+from ..protocols.registry import upstream_protocol
+from ..routing.router import Choice
+from ..store import searches
 from ..tools.search import free_choice
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import ClientGone, HttpAnswer
-from . import conversation_state
+from . import conversation_state, images
+from .addressing import addressed, needed_betas
 from .errors import midstream_failure
+from .forced_calls import forced_request
 from .incoming_request import IncomingRequest
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .preparing import prepare
+from .prompt_prints import print_prompt
 from .reply import StreamReply, whole_reply
 from .searching import Searching
 from .state import State
@@ -54,8 +53,8 @@ class Attempt:
 
     __slots__ = (
         "_call", "_choice", "_config", "_events", "_final", "_incoming", "_received", "_search", "_setup",
-        "_state", "_trace", "_wire", "_written", "body", "exchange", "first_event", "last", "notices",
-        "reply", "sent_headers", "track",
+        "_state", "_trace", "_wire", "_written", "body", "exchange", "first_event", "has_no_key", "last",
+        "notices", "reply", "sent_headers", "track",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +76,8 @@ class Attempt:
         self.last = b""
         """The last bytes of the answer. The handler sends them when everything is saved."""
         self.sent_headers = NO_OUTGOING_HEADERS
+        self.has_no_key = False
+        """The upstream's key could not be read, so nothing was sent."""
         self._events: list[Event] = []
         """The answer so far, as the client gets it."""
         self._search: Searching | None = None
@@ -93,7 +94,7 @@ class Attempt:
         self.track = incoming.track
         self._incoming = incoming
         self._choice = choice
-        self._wire = protocol(choice.upstream.protocol)
+        self._wire = upstream_protocol(choice.upstream.protocol)
 
     @property
     def _summarises(self) -> bool:
@@ -108,7 +109,7 @@ class Attempt:
         """The answer that the client got, collected from its events."""
         return collect(self._events)
 
-    async def run(self, refused: Mapping[str, str] | None = None) -> None:
+    async def run(self, refused: OutgoingHeaders | None = None) -> None:
         """Ask the upstream and translate its answer.
 
         Raises `UpstreamFailed` only while the client has got nothing. `refused` are the headers that this
@@ -138,6 +139,8 @@ class Attempt:
                 if self._trace is not None:
                     self._trace.failed(exchange.failure.kind)
             elif conversation_state.needs_saving(restored, exchange):
+                # Saved before the last bytes are sent: an agent sends its next request as soon as it has
+                # them.
                 self.notices += await conversation_state.save(
                     state, incoming, restored, exchange, self._events, last
                 )
@@ -153,6 +156,8 @@ class Attempt:
         if self._written is None:
             return False
         request, outgoing = self._written
+        if images.would_be_replaced(request, target):
+            return True  # `prepare` replaces them, before the request is written
         try:
             return self._wire.write_request(request, target).encoded() != outgoing.encoded()
         except BadRequest:  # `strict` refuses to leave anything out
@@ -162,24 +167,19 @@ class Attempt:
         """The response for a client that did not ask for a stream. Call it after `run`."""
         body = self.body + self.last
         self.track.record_client_bytes(body)
-        return whole_reply(body, self.track.id, self.notices)
+        return whole_reply(body, self.track, self.notices)
 
     async def _ask(
-        self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
+        self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: OutgoingHeaders | None
     ) -> bytes:
         """Ask the upstream, turn by turn, until the answer is over. Returns the bytes still to be sent."""
-        incoming, upstream, keyring = self._incoming, self._choice.upstream, self._state.keyring
         again, unforced = False, None
         try:
             while True:
-                url = upstream.endpoint.url(outgoing.path)
-                betas = self._betas(outgoing)
-                cached = None
-                if refused is None:
-                    cached = keyring.cached_headers(upstream, url, incoming.caller, betas)
-                self.sent_headers = await self._headers(url, refused, betas) if cached is None else cached
+                # Not in a variable here: a long answer must not hold a large request in memory.
+                prepared = await self._upstream_call(outgoing, refused, again=again)
                 try:
-                    async with self._upstream_call(url, outgoing, again=again) as call:
+                    async with prepared as call:
                         self._call = call
                         call.response = await call.send()
                         last = await self._translate(call, call.response, exchange)
@@ -222,7 +222,9 @@ class Attempt:
         rejected = exchange.rejected
         request = exchange.again(request)
         unforced = self._wire.write_request(request, self._choice.target)
-        return request, self._forced(request, rejected), unforced
+        forced, notice = forced_request(request, rejected, self._choice)
+        self._add_notice(notice)
+        return request, forced, unforced
 
     async def _run_searches(self, exchange: Exchange, last: bytes) -> list[Search]:
         """Run the searches of the upstream's turn, and give the client `last` and the results."""
@@ -236,20 +238,13 @@ class Attempt:
         # The client runs its own calls of this turn now. The results belong into its next request.
         self._final = data
         if not self._incoming.client.carries_searches:
-            self._state.searches.keep(self._incoming.scope, self.answer.calls(), found)
+            calls, scope = self.answer.calls(), self._incoming.scope
+            for notice in await searches.keep(self._state.store, scope, calls, found):
+                self._add_notice(notice)
         return found
 
     def _add_notice(self, notice: Notice) -> None:
         self.notices = self.track.notices = (*self.notices, notice)
-
-    def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
-        """The request that makes the model repeat its rejected calls."""
-        provider = providers().get(self._choice.upstream.provider or "")
-        by_schema = provider is not None and provider.decodes_by_schema
-        by_name = provider is None or provider.takes_named_choice
-        request, notice = reask.forced(request, rejected, by_schema=by_schema, by_name=by_name)
-        self._add_notice(notice)
-        return self._wire.write_request(request, self._choice.target)
 
     def _begin(self, outgoing: Outgoing) -> Exchange:
         incoming, tools = self._incoming, self._config.tools
@@ -278,11 +273,12 @@ class Attempt:
         )
         # Without a subscriber for events, the list's own method saves a Python call for each read.
         exchange.tap = self._publish if self._state.tap.event_subscriptions else self._events.extend
-        self.exchange = self.track.exchange = exchange
+        self.exchange = exchange
+        self.track.translation_started(exchange)
         if self.reply is not None:
             self.reply.begin(self.notices)
-        array = self.reply is not None and self.reply.array
-        self._setup = ReplaySetup(outgoing.names.rule, options, array)
+        reframed = self.reply is not None and self.reply.reframed
+        self._setup = ReplaySetup(outgoing.names.rule, options, reframed)
         return exchange
 
     def _publish(self, events: list[Event]) -> None:
@@ -290,35 +286,39 @@ class Attempt:
         self._events += events
         self.track.record_events(events)
 
-    def _betas(self, outgoing: Outgoing) -> Mapping[str, str]:
-        """The features that the client opted into, and those that its translated request needs."""
-        betas = self._incoming.betas
-        if not outgoing.betas:
-            return betas
-        header = self._wire.beta_header
-        return {**betas, header: ",".join(filter(None, (betas.get(header, ""), *outgoing.betas)))}
-
     async def _headers(
-        self, url: str, refused: Mapping[str, str] | None, betas: Mapping[str, str]
+        self, url: str, body: bytes, refused: OutgoingHeaders | None, betas: Mapping[str, str]
     ) -> OutgoingHeaders:
-        incoming, upstream = self._incoming, self._choice.upstream
+        upstream, caller, keyring = self._choice.upstream, self._incoming.caller, self._state.keyring
         try:
-            return await self._state.keyring.headers(
-                upstream, url, refused=refused, caller=incoming.caller, betas=betas
+            return await keyring.headers(
+                upstream, url, body=body, refused=refused, caller=caller, betas=betas
             )
         except CredentialError as error:
             if error.fault == "client":
                 raise
+            self.has_no_key = True
             raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
-    def _upstream_call(self, url: str, outgoing: Outgoing, *, again: bool) -> UpstreamCall:
-        upstream, params = self._choice.upstream, self._choice.params
-        body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
-        headers, known = self.sent_headers, self.track.secrets
+    async def _upstream_call(
+        self, outgoing: Outgoing, refused: OutgoingHeaders | None, *, again: bool
+    ) -> UpstreamCall:
+        choice, track = self._choice, self.track
+        betas = needed_betas(self._incoming.betas, outgoing, self._wire.beta_header)
+        upstream = choice.upstream
+        url, body = addressed(upstream, choice.model, outgoing, choice.params, betas)
+        headers = None
+        if refused is None:
+            headers = self._state.keyring.cached_headers(upstream, url, self._incoming.caller, betas)
+        if headers is None:
+            headers = await self._headers(url, body, refused, betas)
+        self.sent_headers, known = headers, track.secrets
+        if headers.credential is not None:
+            track.attempts[-1].key = headers.credential.fingerprint
         known += [secret for secret in headers.secrets if secret not in known]
-        self.track.record_upstream_request(
-            headers.redacted_url, headers.redacted, body, self._setup, again=again
-        )
+        track.record_upstream_request(headers.redacted_url, headers.redacted, body, self._setup, again=again)
+        if not again:
+            print_prompt(track, body, self._wire.fields, choice.model)
         return UpstreamCall(
             self._state.pool,
             upstream.name,
@@ -339,6 +339,7 @@ class Attempt:
         if not 200 <= status < 300:
             failure = await call.read_error()
             self.track.record_upstream_bytes(call.error_body)
+            # A redirect is the same at the next try.
             raise UpstreamFailed(failure, retryable=status >= 400)
         self._received, self._final = 0, b""
         while not exchange.over and (chunk := await response.chunk()):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ..access.identity import Identity
+from ..access.keys import KeyTable
 from ..credentials import key_headers
 from ..credentials.secret import Secret
+from ..model.errors import DragomanError, Fault
 from ..model.messages import Request
 from ..observe.tap import harmless_headers, harmless_path
 from ..profiles import Profile, detect, head_clues
@@ -12,6 +17,23 @@ from ..transport.server import HttpRequest
 from .conversation import session_in
 
 _AUTHORIZATION, _BEARER = "authorization", "bearer "
+
+
+class NotAuthenticated(DragomanError):
+    """The request has no valid key."""
+
+    status = 401
+    fault: Fault = "client"
+
+
+class CallerIdentity(NamedTuple):
+    """Who sends a request."""
+
+    identity: Identity
+    key: Secret | None
+    """The client's own key, for upstreams with the credential `client`. Never a key of the gateway."""
+    scope: str
+    """What kept state is stored under (`Identity.scope`)."""
 
 
 class Caller:
@@ -30,27 +52,40 @@ class Caller:
         self.headers = harmless_headers(http.headers)
         """Without secrets."""
 
-    def identify(self, gateway_keys: tuple[Secret, ...]) -> tuple[Secret | None, str]:
-        """The client's own key, for upstreams with the credential `client`, and the client's scope.
-
-        The scope is the fingerprint of a key. Keys of the gateway (`server.keys`) never go to an upstream.
-        """
-        own = tuple(key for key in self.keys if not any_valid((key,), gateway_keys))
-        named = own or self.keys
-        return own[0] if own else None, named[0].fingerprint if named else ""
+    def identify(self, gateway_keys: KeyTable) -> CallerIdentity:
+        """Who sends the request. Raises `NotAuthenticated` if its key is not valid any more."""
+        identity = _valid(gateway_keys, self.keys)
+        own = self.keys
+        if not gateway_keys.empty:
+            own = tuple(key for key in own if not gateway_keys.knows(key))
+        shown = own[0].fingerprint if own else ""
+        if not identity.name and not shown and self.keys:
+            shown = self.keys[0].fingerprint
+        return CallerIdentity(identity, own[0] if own else None, identity.scope(shown))
 
     def profile(self, request: Request) -> Profile:
         """The profile of the client that sent `request`."""
         return detect(self._clues, request)
 
 
-def any_valid(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
-    """Is one of the presented keys valid? Compares all of them, so that the time tells nothing."""
-    good = False
-    for key in keys:
-        for candidate in presented:
-            good |= candidate == key
-    return good
+def identity_of(keys: KeyTable, request: HttpRequest) -> Identity:
+    """The identity of the client. Raises `NotAuthenticated` if its key is not valid any more."""
+    return _valid(keys, presented_keys(request))
+
+
+async def still_valid(keys: KeyTable, request: HttpRequest, identity: Identity) -> bool:
+    """Does the key of a long request still mean the same?"""
+    if keys.stale():
+        await keys.refresh()
+    return keys.identify(presented_keys(request)).identity == identity
+
+
+def _valid(keys: KeyTable, presented: tuple[Secret, ...]) -> Identity:
+    # The guard has let the request in, but the key may have been revoked since.
+    found = keys.identify(presented)
+    if found.identity is None:
+        raise NotAuthenticated(found.refusal or "this key is not valid any more")
+    return found.identity
 
 
 def presented_keys(request: HttpRequest) -> tuple[Secret, ...]:

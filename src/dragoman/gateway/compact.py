@@ -26,21 +26,21 @@ async def compact(
     async def read() -> bytes:
         body = await http.read()
         compacted.update(_decoded(body))
-        return msgspec.json.encode(compaction.asked(compacted)) if compacted else body
+        return msgspec.json.encode(compaction.to_request(compacted)) if compacted else body
 
     target = http.target.replace(compaction.suffix, "", 1)
     ordinary = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
     answer = await ExchangeHandler(state, client, ordinary).run()
     if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
-    body = compaction.answered(compacted, msgspec.json.decode(answer.body))
+    body = compaction.to_answer(compacted, msgspec.json.decode(answer.body))
     # The headers of the ordinary answer that describe its body do not fit this one.
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-")}
     return json_response(body, headers=headers)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
-    """The body's members. None if it is not a JSON object: the protocol's reader then names the error."""
+    """The members of the body. Empty if it is not a JSON object: the protocol's reader reports the error."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -7,9 +7,12 @@ same key, also after a restart.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 
 from ..model.messages import Message, Request, plain_text
+from ..profiles import UNKNOWN
 
 # opencode and Kilo send the first two, Claude Code the third, Codex the last two (new and old).
 _HEADERS = (
@@ -19,6 +22,9 @@ _HEADERS = (
     "session-id",
     "session_id",
 )
+_TAGGED = re.compile(r"<([a-z][\w-]*)>.*?</\1>", re.DOTALL)
+_SEARCHED = 20_000
+_LONGEST_OPENING = 90
 PROMPTS = frozenset({"system", "developer"})
 
 
@@ -34,6 +40,35 @@ def conversation_of(request: Request, session: str) -> str:
     some contain the current time.
     """
     return session or request.settings.cache_key or _opening(request.messages)
+
+
+def session_id(scope: str, conversation: str) -> str:
+    """The conversation as receipts name it: 16 hexadecimal digits; "" if there is no conversation.
+
+    It tells nothing about the text. Equal texts of two clients have different ids.
+    """
+    if not conversation:
+        return ""
+    text = f"{scope}\0{conversation}".encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def opening_words(request: Request, profile: str | None) -> str:
+    """The first words of the user, for the list of sessions; "" for a request beside the conversation.
+
+    Agents ask for a title or check a quota without offering tools. What they say there is not the user's.
+    """
+    if not request.tools and profile not in (None, UNKNOWN.name):
+        return ""
+    first = next((message for message in request.messages if message.role == "user"), None)
+    if first is None:
+        return ""
+    # Agents put reminders in tags before the user's words. A long text is cut before it is searched for them.
+    text = " ".join(_TAGGED.sub(" ", plain_text(first.parts)[:_SEARCHED]).split())
+    if len(text) <= _LONGEST_OPENING:
+        return text
+    # Cut between words: half a secret would not be recognised as one.
+    return f"{text[: _LONGEST_OPENING + 1].rpartition(' ')[0]}…"
 
 
 def _opening(messages: Sequence[Message]) -> str:

@@ -6,6 +6,8 @@ import logging
 
 import msgspec
 
+from ..access.limiter import LimitReached
+from ..credentials.secret import Secret
 from ..model.errors import DragomanError
 from ..model.messages import Request
 from ..protocols.base import ClientProtocol
@@ -13,17 +15,21 @@ from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.common.fields import is_object
 from ..protocols.facts import Counting
-from ..protocols.registry import protocol
+from ..protocols.registry import upstream_protocol
+from ..routing.conditions import RequestTraits
 from ..routing.router import Choice
 from ..routing.token_estimate import prompt_tokens
-from ..transport.server import HttpRequest, HttpResponse, Refusal, json_response
+from ..transport.server import HttpRequest, HttpResponse, RefusedRequest, json_response
 from ..wire.surrogates import whole
+from . import spending
+from .addressing import counted
 from .caller import Caller
 from .conversation import conversation_of
-from .errors import body_refused, error_response
+from .errors import body_refused, error_response, limit_reached
 from .ids import new_id
 from .state import State
 from .upstream import UpstreamCall
+from .upstream_keys import first_key
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -39,8 +45,14 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     assert counting is not None
     try:
         request = client.read_request(_request_body(counting, await http.read()), whole(http.target))
-        tokens = await _upstream_count(state, request, http)
-    except Refusal as refusal:
+        caller = Caller(http)
+        who = caller.identify(state.keys)
+        who.identity.check_model(request.model)
+        await spending.count_only(state, who.identity)
+        tokens = await _upstream_count(state, request, caller, who.key)
+    except LimitReached as error:
+        return error_response(client, limit_reached(error), id, headers)
+    except RefusedRequest as refusal:
         return error_response(client, body_refused(refusal, state.config.server.max_body), id, headers)
     except DragomanError as error:
         return error_response(client, failures.from_request_error(error), id, headers)
@@ -56,20 +68,28 @@ def _request_body(counting: Counting, body: bytes) -> bytes:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
-    request = counting.asked(value) if is_object(value) else value
+    request = counting.to_request(value) if is_object(value) else value
     return body if request is value else msgspec.json.encode(request)
 
 
-async def _upstream_count(state: State, request: Request, http: HttpRequest) -> int | None:
-    """The count of the first target's upstream; None if it cannot count."""
-    caller = Caller(http)
-    choice = state.choices(request.model, lambda: conversation_of(request, caller.session))[0]
+async def _upstream_count(state: State, request: Request, caller: Caller, key: Secret | None) -> int | None:
+    """The count of the first target's upstream; None if it cannot count. `key` is the client's own."""
+
+    def conversation() -> str:
+        return conversation_of(request, caller.session)
+
+    def traits() -> RequestTraits:
+        return RequestTraits(request, caller.profile(request))
+
+    choice = state.choices(request.model, conversation, traits)[0]
     upstream = choice.upstream
-    counting = protocol(upstream.protocol).counting
+    counting = upstream_protocol(upstream.protocol).counting
     if counting is None or upstream.name in state.cannot_count:
         return None
     try:
-        return await _ask(state, choice, request, caller, counting)
+        upstream = await first_key(state, upstream, choice.key, conversation)
+        choice = msgspec.structs.replace(choice, upstream=upstream)
+        return await _ask(state, choice, request, caller, key, counting)
     except UpstreamFailed as error:
         why = error.failure.message
         if error.failure.status in (404, 405, 501):
@@ -81,19 +101,20 @@ async def _upstream_count(state: State, request: Request, http: HttpRequest) -> 
 
 
 async def _ask(
-    state: State, choice: Choice, request: Request, caller: Caller, counting: Counting
+    state: State, choice: Choice, request: Request, caller: Caller, key: Secret | None, counting: Counting
 ) -> int | None:
     upstream = choice.upstream
-    outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
-    body = counting.body(outgoing.members, choice.model)
-    url = upstream.url(counting.path(outgoing.path))
-    key, _ = caller.identify(state.keys)
-    headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
+    outgoing = upstream_protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
+    asked = counted(upstream, choice.model, outgoing, counting)
+    if asked is None:
+        return None
+    url, body = asked
+    headers = await state.keyring.headers(upstream, url, body=body, caller=key, betas=caller.betas)
     async with UpstreamCall(
         state.pool,
         upstream.name,
         url,
-        msgspec.json.encode(body),
+        body,
         headers,
         # Short: agents count before each request, and an estimate at once is better than a late number.
         connect_timeout=5.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from ..access.limiter import LimitReached
 from ..model.errors import BadRequest, DragomanError
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
@@ -16,10 +17,13 @@ from ..transport.server import (
     HttpRequest,
     HttpResponse,
     MethodNotAllowed,
-    Refusal,
+    RefusedRequest,
 )
 
 log = logging.getLogger("dragoman.gateway")
+
+_LONG_WAIT = 60
+"""Seconds after which a client should not wait and retry by itself."""
 
 
 def client_of(request: HttpRequest) -> ClientProtocol:
@@ -40,10 +44,13 @@ def error_response(
     )
     if failure.retry_after is not None:
         response.headers["retry-after"] = str(max(0, round(failure.retry_after)))
+        if failure.retry_after > _LONG_WAIT:
+            # OpenAI's and Anthropic's SDKs would try twice more within seconds, in vain.
+            response.headers["x-should-retry"] = "false"
     return response
 
 
-def from_refusal(request: HttpRequest, error: Refusal) -> Failed:
+def from_refusal(request: HttpRequest, error: RefusedRequest) -> Failed:
     """The failure for a request that no handler gets: unknown path, wrong method."""
     line = f"{request.method} {request.path}"
     message = f"{line} is not served ({error.status.phrase})"
@@ -54,20 +61,28 @@ def from_refusal(request: HttpRequest, error: Refusal) -> Failed:
     return Failed(failures.by_status(error.status), message, error.status)
 
 
-def unauthorized() -> Failed:
+def unauthorized(why: str = "") -> Failed:
+    """The failure for a request without a valid key. `why`: what is known about the key that it has."""
     first, *others = key_headers()
-    hint = f"send one of server.keys as {first}, Authorization: Bearer, or {', '.join(others)}"
-    return Failed(FailureKind.AUTHENTICATION, hint, 401, "invalid_api_key")
+    hint = (
+        f"send a key of this gateway (server.keys, [keys.NAME], `dragoman keys create`) as {first}, "
+        f"Authorization: Bearer, or {', '.join(others)}"
+    )
+    return Failed(FailureKind.AUTHENTICATION, why or hint, 401, "invalid_api_key")
+
+
+def limit_reached(error: LimitReached) -> Failed:
+    return Failed(FailureKind.RATE_LIMIT, error.message, 429, error.code, retry_after=error.retry_after)
 
 
 def forbidden(message: str) -> Failed:
     return Failed(FailureKind.PERMISSION, message, 403)
 
 
-def body_refused(refusal: Refusal, limit: int) -> Failed:
-    """The failure for a request whose body cannot be read."""
+def body_refused(refusal: RefusedRequest, limit: int, key: str = "server.max_body") -> Failed:
+    """The failure for a request whose body cannot be read. `key` of the config sets the limit."""
     if isinstance(refusal, BodyTooLarge):
-        message = f"the request body is larger than {limit} bytes (server.max_body)"
+        message = f"the request body is larger than {limit} bytes ({key})"
         return Failed(FailureKind.TOO_LARGE, message, 413)
     if isinstance(refusal, BodyUnreadable):
         message = "the body does not match its Content-Encoding or Transfer-Encoding header, or was cut off"
@@ -81,12 +96,9 @@ def busy() -> Failed:
     return Failed(FailureKind.OVERLOADED, message, 529, "busy", retry_after=1)
 
 
-def internal_error(error: Exception) -> Failed:
-    return Failed(
-        FailureKind.SERVER,
-        f"Dragoman failed with {type(error).__name__}, which is a bug; its log has the details",
-        500,
-    )
+def internal_error() -> Failed:
+    message = "Dragoman failed because of a bug; the gateway's log has the details under this exchange's id"
+    return Failed(FailureKind.SERVER, message, 500)
 
 
 def midstream_failure(error: Exception) -> Failed:
@@ -96,4 +108,4 @@ def midstream_failure(error: Exception) -> Failed:
     if isinstance(error, DragomanError):
         return failures.from_exception(error)
     log.error("an answer broke off because of a bug in Dragoman", exc_info=error)
-    return internal_error(error)
+    return internal_error()

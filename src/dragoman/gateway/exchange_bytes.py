@@ -7,6 +7,7 @@ import codecs
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from ..observe.tap import (
@@ -18,6 +19,8 @@ from ..observe.tap import (
     UpstreamRequest,
     scrub_stream,
 )
+from ..protocols.registry import CLIENTS, client_protocol, upstream_protocol
+from ..translation.field_changes import FieldChange, field_changes
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
@@ -38,8 +41,20 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
         "upstream_requests": [view.upstream_request(record) for record in requests],
         "upstream": upstream,
         "client": view.stream(sent),
+        "fields": _fields(track, client_request, requests[-1]) if client_request and requests else None,
         "dropped": track.dropped,
     }
+
+
+def _fields(track: Track, asked: ClientRequest, sent: UpstreamRequest) -> list[FieldChange] | None:
+    """What became of each field of the client's request. None: a body is not a JSON object."""
+    client = client_protocol(track.client, asked.path)
+    client = CLIENTS[client.asked_in or client.name]
+    try:
+        before, after = (msgspec.json.decode(side.body, type=dict[str, Any]) for side in (asked, sent))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return field_changes(client, upstream_protocol(sent.protocol), before, after, track.notices)
 
 
 def chunks_as_text(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:

@@ -9,60 +9,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 
+import msgspec
+
+from ..access.identity import Identity
+from ..access.limiter import LimitReached
 from ..model.errors import DragomanError
-from ..model.events import Failed, FailureKind
+from ..model.events import NO_USAGE, Failed, FailureKind
 from ..model.messages import Request
 from ..observe.metrics import TargetMetrics
 from ..observe.tracing import ExchangeTrace, traced
+from ..profiles import Profile
 from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
-from ..routing.health import backoff
-from ..routing.learned_facts import corrected, told_anew
+from ..routing.conditions import RequestTraits
+from ..routing.learned_facts import corrected, new_facts
 from ..routing.router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
-from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, Refusal
+from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
 from ..wire.surrogates import whole
-from .accounting import account, count_tokens
+from .accounting import account, count_usage
 from .attempt import Attempt
-from .caller import Caller
+from .caller import Caller, CallerIdentity
 from .client_settings import ClientSettings
-from .errors import body_refused, error_response
+from .conversation import conversation_of, opening_words, session_id
+from .errors import body_refused, error_response, limit_reached
 from .ids import new_id
 from .incoming_request import IncomingRequest
+from .keyring import OutgoingHeaders
 from .prewarm import prewarm
 from .reply import StreamReply, answer_headers
 from .searching import CannotSearch
 from .sockets import SocketRequest
+from .spending import Spending
 from .state import State
+from .target_health import TargetHealth, another_key_may_help, belongs_to_target
+from .upstream_keys import KeyInUse, ordered_keys
 
 log = logging.getLogger("dragoman.gateway")
 
-# The upstream has a passing problem: the same target or another one may succeed.
-_TRANSIENT = frozenset(
-    {
-        FailureKind.RATE_LIMIT,
-        FailureKind.SERVER,
-        FailureKind.UPSTREAM,
-        FailureKind.TIMEOUT,
-        FailureKind.OVERLOADED,
-    }
-)
-# This target fails again whenever it is tried. Another target may succeed.
-_TARGET_SPECIFIC = frozenset(
-    {
-        FailureKind.AUTHENTICATION,
-        FailureKind.PERMISSION,
-        FailureKind.BILLING,
-        FailureKind.NOT_FOUND,
-    }
-)
 _UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
-# Seconds. Client SDKs retry by themselves: a longer wait is left to them, with `retry-after`.
-_MAX_RETRY_DELAY = 5.0
 # nginx's status for a client that closed its connection. Only logs and receipts show it.
 _CLIENT_CLOSED_REQUEST = 499
 
@@ -71,8 +59,8 @@ class ExchangeHandler:
     """One request and its answer."""
 
     __slots__ = (
-        "_config", "_http", "_state", "attempt", "choice", "client", "counters", "id", "outcome", "reply",
-        "status", "trace", "track",
+        "_config", "_health", "_http", "_scope", "_spending", "_state", "attempt", "choice", "client",
+        "counters", "id", "outcome", "reply", "status", "trace", "track",
     )  # fmt: skip
 
     def __init__(self, state: State, client: ClientProtocol, http: HttpRequest) -> None:
@@ -87,6 +75,11 @@ class ExchangeHandler:
         self.status = _CLIENT_CLOSED_REQUEST
         self.track = state.tap.begin(self.id, client.name)
         self.trace: ExchangeTrace | None = None
+        self._health = TargetHealth(state)
+        self._scope = ""
+        """What kept state of this client is stored under."""
+        self._spending: Spending | None = None
+        """None: the key has no limits."""
         self._state = state
         self._config = state.config
         self._http = http
@@ -98,8 +91,9 @@ class ExchangeHandler:
         try:
             try:
                 response = await self._serve()
-            except (Refusal, DragomanError) as error:
+            except (RefusedRequest, DragomanError) as error:
                 response = await self._send_failure(self._failure_of(error))
+            await self._settle()
             self.status = response.status
         except ClientGone:
             self.outcome = "cancelled"
@@ -114,18 +108,30 @@ class ExchangeHandler:
         finally:
             if self.reply is not None and self.reply.needs_keepalive:
                 self.reply.stop()
+            if self._spending is not None:
+                self._spending.settle_later()
+            if self.outcome != "ok":
+                self._forget_previous()
             self._state.running -= 1
             self._state.metrics.open.dec()
             account(self._state, self)
             self.attempt = None  # breaks a reference cycle, which only the garbage collector could free
         return response
 
-    def _failure_of(self, error: Refusal | DragomanError) -> Failed:
+    def _forget_previous(self) -> None:
+        """Forget the unstored response that this failed request continues, as Open Responses demands."""
+        http = self._http
+        if isinstance(http, SocketRequest) and http.previous is not None:
+            responses_state.forget(http.memory, http.previous, self._scope)
+
+    def _failure_of(self, error: RefusedRequest | DragomanError) -> Failed:
         """The failure for a request that cannot be served."""
-        if isinstance(error, Refusal):
+        if isinstance(error, RefusedRequest):
             return body_refused(error, self._config.server.max_body)
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
+        if isinstance(error, LimitReached):
+            return limit_reached(error)
         return failures.from_request_error(error)
 
     async def _serve(self) -> HttpAnswer:
@@ -133,6 +139,9 @@ class ExchangeHandler:
         caller = Caller(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
+        who = caller.identify(state.keys)
+        track.key, track.team = who.identity.name, who.identity.team
+        self._scope = who.scope
         request = self._read(await http.read(), caller)
         track.model = request.model
         track.stream = request.stream
@@ -141,7 +150,8 @@ class ExchangeHandler:
         settings = state.client_settings.of(profile, self.client)
         if state.tracing is not None:
             self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
-        incoming = await self._incoming(request, caller, settings)
+        await self._admit(request, caller, who.identity, profile)
+        incoming = await self._incoming(request, caller, who, settings, profile)
         if request.stream:
             self.reply = StreamReply(http, self.client, settings, track, state.keepalive_timer)
             self.reply.keep_alive()
@@ -160,37 +170,69 @@ class ExchangeHandler:
         finally:
             self.track.record_client_request(http.method, caller.target, caller.headers, body)
 
-    async def _incoming(self, request: Request, caller: Caller, settings: ClientSettings) -> IncomingRequest:
+    async def _admit(self, request: Request, caller: Caller, identity: Identity, profile: Profile) -> None:
+        """Check that the key may use the model, and reserve what the request may use of its limits."""
+        state = self._state
+        if identity.models:
+            identity.check_model(request.model)
+        if limits := state.limiter.meters(identity):
+            self._spending = Spending(state, limits, self.track)
+            await self._spending.reserve(
+                request,
+                lambda: state.choices(
+                    request.model,
+                    lambda: conversation_of(request, caller.session),
+                    lambda: RequestTraits(request, profile),
+                ),
+            )
+
+    async def _incoming(
+        self,
+        request: Request,
+        caller: Caller,
+        who: CallerIdentity,
+        settings: ClientSettings,
+        profile: Profile,
+    ) -> IncomingRequest:
         state, http = self._state, self._http
-        key, scope = caller.identify(state.keys)
+        scope = who.scope
         memory = http.memory if isinstance(http, SocketRequest) else None
         previous = None
         if request.settings.previous_response_id is not None:
             previous = await responses_state.previous(state.store, request, scope, memory)
-        return IncomingRequest(
+        incoming = IncomingRequest(
             id=self.id,
             client=self.client,
             request=request,
             previous=previous,
-            caller=key,
+            caller=who.key,
             betas=caller.betas,
             session=caller.session,
             track=self.track,
             arguments=settings.arguments,
             freeform=settings.freeform,
             scope=scope,
+            profile=profile,
             memory=memory,
         )
+        self.track.session = session_id(scope, incoming.conversation())
+        if previous is None:
+            self.track.opening = opening_words(request, self.track.profile)
+        return incoming
 
     async def _try_targets(self, incoming: IncomingRequest) -> HttpAnswer:
         """Try the targets of the route in order, until one answers."""
         failure: Failed | None = None
         unable: CannotSearch | None = None
-        for choice in self._state.choices(incoming.request.model, incoming.conversation):
+        for choice in self._state.targets_for(incoming):
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             try:
-                answer = await self._try_target(choice, incoming)
+                if choice.upstream.each_key:
+                    answer = await self._try_keys(choice, incoming)
+                else:
+                    self._health.key = None
+                    answer = await self._try_target(choice, incoming)
             except CannotSearch as error:
                 unable = error.with_traceback(None)
                 continue  # another target may be able to search
@@ -198,24 +240,38 @@ class ExchangeHandler:
             if type(answer) is not Failed:
                 return answer  # pyright: ignore[reportReturnType]
             failure = answer
-            if failure.kind not in _TRANSIENT and failure.kind not in _TARGET_SPECIFIC:
-                break  # the request itself is wrong, so it fails at every target
+            if not belongs_to_target(failure):
+                break
         if failure is None and unable is not None:
             raise unable
         assert failure is not None  # the router returns at least one choice, or raises
         return await self._send_failure(failure)
 
+    async def _try_keys(self, choice: Choice, incoming: IncomingRequest) -> HttpAnswer | Failed:
+        """Try one target with its keys, until one of them is not the reason for a failure."""
+        state = self._state
+        *others, last = await ordered_keys(state, choice.upstream, choice.key, incoming.conversation)
+        for key in others:
+            self._health.key = KeyInUse(state, key, is_last=False)
+            answer = await self._try_target(msgspec.structs.replace(choice, upstream=key.upstream), incoming)
+            if type(answer) is not Failed:
+                return answer
+            assert self.attempt is not None
+            if not another_key_may_help(answer, self.attempt):
+                return answer
+        self._health.key = KeyInUse(state, last, is_last=True)
+        return await self._try_target(msgspec.structs.replace(choice, upstream=last.upstream), incoming)
+
     async def _try_target(self, choice: Choice, incoming: IncomingRequest) -> HttpAnswer | Failed:
         """Try one target, and retry it as long as a retry may help."""
         state = self._state
         choice = self.choice = state.learned.applied(choice)
-        counters = self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
-        health, now = state.health, state.monotonic
-        refused: Mapping[str, str] | None = None
+        self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
+        health = self._health
+        refused: OutgoingHeaders | None = None
         tries = 0
         while True:
-            if health.failing:
-                health.began(choice.key, now())
+            health.began(choice)
             self.track.attempt_started(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
             attempt = self.attempt = Attempt(state, incoming, choice, self.reply, trace)
@@ -225,74 +281,79 @@ class ExchangeHandler:
             except UpstreamFailed as error:
                 # The traceback refers to this frame, and this frame to the error: a reference cycle.
                 failed = error.with_traceback(None)
-            except BaseException:
-                health.abandoned(choice.key)  # the client left, or its request was invalid
+                self._attempted(choice, attempt)
+            except BaseException as error:
+                health.abandoned(choice)  # the client left, or its request was invalid
+                self._attempted(choice, attempt, left=not isinstance(error, DragomanError))
                 raise
             else:
                 self._record_result(choice, attempt)
-                return attempt.finished() if self.reply is None else await self.reply.end(attempt.last)
+                return await self._end(choice, attempt)
             finally:
-                count_tokens(counters, attempt)
+                usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
+                count_usage(state, self, usage, answered=attempt.first_event is not None)
             failure = failed.failure
             self.track.attempt_failed(failure)
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
-            if failure.kind in _UNAUTHORIZED and refused is None:
+            if (
+                failure.kind in _UNAUTHORIZED
+                and refused is None
+                and await health.may_be_renewed(choice, attempt)
+            ):
                 # Another program (Claude Code, Codex) may have refreshed the token since it was read. The
                 # next attempt reads it again, and does not count as a retry.
                 refused = attempt.sent_headers
                 continue
-            told = told_anew(failure, choice.target)
-            if told and attempt.would_differ(corrected(choice, told).target):
-                state.learned.remember(choice, told)
+            # The upstream named a field that its model does not support. Without the field, the request may
+            # succeed. `would_differ` prevents an endless loop of equal requests.
+            learned = new_facts(failure, choice.target)
+            if learned and attempt.would_differ(corrected(choice, learned).target):
+                state.learned.remember(choice, learned)
                 choice = self.choice = state.learned.applied(choice)
                 continue
             tries += 1
-            delay = self._retry_delay(choice, failed, tries)
+            delay = health.retry_delay(choice, failed, attempt, tries, self._config.server.retries)
             if delay is None:
                 return failure
             await asyncio.sleep(delay)
+
+    def _attempted(self, choice: Choice, attempt: Attempt, *, left: bool = False) -> None:
+        """Count what an attempt used. `left`: the client did not wait for its end."""
+        if self._spending is not None:
+            self._spending.attempted(choice, attempt, left=left)
+
+    async def _settle(self) -> None:
+        if self._spending is not None:
+            await self._spending.settle()
+
+    async def _end(self, choice: Choice, attempt: Attempt) -> HttpAnswer:
+        """Send the end of the answer. What it used is counted first: the client may ask again at once."""
+        self._attempted(choice, attempt)
+        await self._settle()
+        return attempt.finished() if self.reply is None else await self.reply.end(attempt.last)
 
     def _record_result(self, choice: Choice, attempt: Attempt) -> None:
         """Record the outcome of an answer that the client got, complete or broken off."""
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
             self.outcome = "ok"
-            if self._state.health.failing:
-                self._state.health.succeeded(choice.key)
+            self._health.succeeded(choice, attempt)
         else:
             self.outcome = failure.kind.value
             self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
-            self._update_health(choice, failure)
-
-    def _update_health(self, choice: Choice, failure: Failed) -> bool:
-        """Tell the health table if the target caused the failure. Returns whether it did."""
-        if failure.kind in _TRANSIENT or failure.kind in _TARGET_SPECIFIC:
-            self._state.health.failed(choice.key, self._state.monotonic(), failure.retry_after)
-            return True
-        self._state.health.abandoned(choice.key)
-        return False
-
-    def _retry_delay(self, choice: Choice, failed: UpstreamFailed, tries: int) -> float | None:
-        """Seconds to wait before the same target is tried again. None: do not retry it."""
-        failure = failed.failure
-        if not self._update_health(choice, failure) or not failed.retryable:
-            return None
-        if failure.kind not in _TRANSIENT or tries > self._config.server.retries:
-            return None
-        delay = failure.retry_after
-        if delay is None:
-            delay = backoff(tries, self._state.random())
-        return delay if delay <= _MAX_RETRY_DELAY else None
+            self._health.failed(choice, failure, attempt)
 
     async def _send_failure(self, failure: Failed) -> HttpAnswer:
         """Send an error response, or an error event if a keepalive has already opened the stream."""
         self.outcome = failure.kind.value
         self.track.failure = failure
         if self.reply is None or self.reply.unopened():
-            response = error_response(self.client, failure, self.id, answer_headers(self.id))
+            headers = answer_headers(self.id, (), self.track.limit_warnings)
+            response = error_response(self.client, failure, self.id, headers)
             self.track.record_client_bytes(response.body)
             return response
+        await self._settle()
         self.reply.begin()
         context = AnswerContext(id=self.id, created=int(self._state.clock()), model=self.track.model)
         return await self.reply.end(self.client.stream_encoder(context).encode([failure]))

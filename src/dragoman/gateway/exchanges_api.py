@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from ..access.identity import Identity
 from ..model.errors import BadRequest, DragomanError, Fault
 from ..observe.receipts import Summary, call_detail, detail, find, parse_query, summary
 from ..observe.tap import ClientBytes, Redactor, Track
@@ -15,6 +16,7 @@ from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
 from ..recording import ENDING, dump, loads, replay
 from ..transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Route
+from .caller import identity_of
 from .errors import client_of, error_response
 from .exchange_bytes import chunks_as_text, sides
 from .live_feed import live
@@ -32,16 +34,16 @@ class NoSuchExchange(DragomanError):
 
 def routes(state: State) -> list[Route]:
     return [
-        Route("GET", "/exchanges", _with_errors(state, _list)),
-        Route("GET", "/exchanges/live", _with_errors(state, live)),
-        Route("GET", "/exchanges/{id}", _with_errors(state, _one)),
-        Route("GET", "/exchanges/{id}/bytes", _with_errors(state, _bytes)),
-        Route("GET", "/exchanges/{id}/recording", _with_errors(state, _recording)),
-        Route("POST", "/exchanges/{id}/replay", _with_errors(state, _replay)),
+        Route("GET", "/exchanges", with_errors(state, _list)),
+        Route("GET", "/exchanges/live", with_errors(state, live)),
+        Route("GET", "/exchanges/{id}", with_errors(state, _one)),
+        Route("GET", "/exchanges/{id}/bytes", with_errors(state, _bytes)),
+        Route("GET", "/exchanges/{id}/recording", with_errors(state, _recording)),
+        Route("POST", "/exchanges/{id}/replay", with_errors(state, _replay)),
     ]
 
 
-def _with_errors(state: State, handler: _ApiHandler) -> Handler:
+def with_errors(state: State, handler: _ApiHandler) -> Handler:
     """Turn errors of `handler` into responses."""
 
     async def handle(request: HttpRequest) -> HttpAnswer:
@@ -54,37 +56,46 @@ def _with_errors(state: State, handler: _ApiHandler) -> Handler:
 
 
 async def _list(state: State, request: HttpRequest) -> HttpResponse:
-    page = await find(parse_query(request.query), in_memory(state), state.store)
-    shown = [msgspec.structs.replace(entry, recorded=entry.id in state.tap.ring) for entry in page.exchanges]
-    page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
-    return _json(state.redactor.scrub(msgspec.json.encode(page)))
+    query = parse_query(request.query)
+    identity = identity_of(state.keys, request)
+    if not identity.sees_all:
+        query = msgspec.structs.replace(query, key=identity.name)
+    page = await find(query, in_memory(state), state.store)
+    kept = await asyncio.to_thread(state.kept.ids) if state.kept is not None else frozenset[str]()
+    shown = [
+        msgspec.structs.replace(entry, recorded=entry.id in state.tap.ring or entry.id in kept)
+        for entry in page.exchanges
+    ]
+    page = msgspec.structs.replace(page, exchanges=shown, lost=state.metrics.lost_receipts())
+    return json_answer(state.redactor.scrub(msgspec.json.encode(page)))
 
 
 async def _one(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
+    identity = identity_of(state.keys, request)
     track = track_of(state, id)
-    if track is not None:
-        entry, more, own = summary(track), msgspec.to_builtins(detail(track)), track.secrets
+    if track is not None and identity.sees(track.key):
+        entry, own = summary(track, opening=track.opening), track.secrets
+        more = msgspec.to_builtins(detail(track))
     else:
-        receipt = await state.store.receipt(id)
-        if receipt is None:
+        receipt = None if track is not None else await state.store.receipt(id)
+        if receipt is None or not identity.sees(receipt.key):
             raise NoSuchExchange(f"exchange {id[:40]!r} not found: it may have expired (server.retention)")
         entry = msgspec.json.decode(receipt.summary, type=Summary)
         more, own = msgspec.json.decode(receipt.value), []
-    (entry,) = await asyncio.to_thread(state.prices.added, [entry])
     # `calls` is a number in the summary and a list in the detail: the detail must come last.
     merged = {**msgspec.to_builtins(entry), **more}
-    return _json(state.redactor.scrub(msgspec.json.encode(merged), own))
+    return json_answer(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
 async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
-    shown = await asyncio.to_thread(sides, track_in_ring(state, request.parts["id"]), state.redactor)
-    return _json(msgspec.json.encode(shown))
+    shown = await asyncio.to_thread(sides, await track_with_bytes(state, request), state.redactor)
+    return json_answer(msgspec.json.encode(shown))
 
 
 async def _recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dump, track_in_ring(state, id), state.redactor)
+    data = await asyncio.to_thread(dump, await track_with_bytes(state, request), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
@@ -98,10 +109,9 @@ class _ReplayOptions(msgspec.Struct, frozen=True):
 
 
 async def _replay(state: State, request: HttpRequest) -> HttpResponse:
-    id = request.parts["id"]
     options = _replay_options(await request.read())
-    track = track_in_ring(state, id)
-    return _json(await asyncio.to_thread(_replayed, track, state.redactor, options))
+    track = await track_with_bytes(state, request)
+    return json_answer(await asyncio.to_thread(_replayed, track, state.redactor, options))
 
 
 def _replay_options(body: bytes) -> _ReplayOptions:
@@ -137,15 +147,32 @@ def track_of(state: State, id: str) -> Track | None:
     return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
 
 
-def track_in_ring(state: State, id: str) -> Track:
+async def track_with_bytes(state: State, request: HttpRequest) -> Track:
+    """The exchange that the path names, from the ring or from the kept failures, if the client may see it."""
+    id = request.parts["id"]
+    identity = identity_of(state.keys, request)
     track = state.tap.ring.get(id)
-    if track is None:
-        raise NoSuchExchange(
-            f"the bytes of the exchange {id[:40]!r} are not in memory: each process keeps only its latest "
-            "exchanges (server.ring)"
-        )
-    return track
+    if track is not None and identity.sees(track.key):
+        return track
+    if track is None and (kept := await _kept_failure(state, id, identity)) is not None:
+        return kept
+    raise NoSuchExchange(
+        f"the bytes of the exchange {id[:40]!r} are not kept: each process keeps only those of its latest "
+        "exchanges (server.ring) and of failed ones (server.keep_failed)"
+    )
 
 
-def _json(body: bytes) -> HttpResponse:
+async def _kept_failure(state: State, id: str, identity: Identity) -> Track | None:
+    """A file does not say whose exchange it is: the receipt does. Without one, only admins see the file."""
+    if state.kept is None:
+        return None
+    here = track_of(state, id)
+    receipt = None if here is not None else await state.store.receipt(id)
+    owner = here.key if here is not None else receipt.key if receipt is not None else None
+    if not (identity.sees_all if owner is None else identity.sees(owner)):
+        return None
+    return await asyncio.to_thread(state.kept.find, id)
+
+
+def json_answer(body: bytes) -> HttpResponse:
     return HttpResponse(body, content_type="application/json", headers={"cache-control": "no-store"})

@@ -8,28 +8,32 @@ from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..model.events import Failed
 from ..transport.server import HttpRequest
-from .caller import any_valid, presented_keys
+from .caller import presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
+from .probes import PROBES
 from .state import State
 
 # Paths without a key: they tell nothing that a plain TCP connection would not tell.
-OPEN = frozenset({"/", "/healthz", "/api/hello"})
+OPEN = frozenset({"/", "/api/hello", *PROBES})
 
 
-def refusal(state: State, request: HttpRequest) -> Failed | None:
+async def refusal(state: State, request: HttpRequest) -> Failed | None:
     """The failure for a request that is not allowed, else None."""
-    server = state.config.server
+    server, keys = state.config.server, state.keys
+    if keys.stale():
+        await keys.refresh()
     host = request.headers.get("host", "")
     if not host_allowed(host, server):
         return forbidden("this Host header is not allowed; to allow it, add it to server.allowed_hosts")
-    if not state.keys and not origin_allowed(request.headers.get("origin"), server):
+    if keys.empty and not origin_allowed(request.headers.get("origin"), server):
         return forbidden(
             "pages of other sites are not allowed; set server.keys, or add the site to server.allowed_hosts"
         )
-    if not state.keys or _is_open(request.path) or any_valid(presented_keys(request), state.keys):
+    if keys.empty or _is_open(request.path):
         return None
-    return unauthorized()
+    found = keys.identify(presented_keys(request))
+    return unauthorized(found.refusal) if found.identity is None else None
 
 
 def _is_open(path: str) -> bool:

@@ -1,13 +1,14 @@
-"""Images for models that cannot see: described in words by another model, or named by a placeholder.
+"""Replace images for models without vision: by another model's description, or by a placeholder.
 
-A conversation that once had an image would fail for ever otherwise: each request repeats its history.
+Otherwise a conversation with one image would fail at every later request, because each request repeats the
+history.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -15,7 +16,8 @@ import msgspec
 from ..config.types import TargetConfig
 from ..model.errors import BadRequest, DragomanError
 from ..model.messages import Media, Message, Notice, Part, Request, Settings, Text, ToolResult
-from ..routing.router import Choice
+from ..protocols.base import Target
+from ..store import DESCRIPTIONS, Entry, Key, Store, StoreError
 
 _PROMPT = (
     "Describe this image for a model that cannot see it and must work with your words alone. Write down all "
@@ -25,42 +27,44 @@ _PROMPT = (
 _LONGEST_DESCRIPTION = 2000
 """In tokens."""
 _MOST_AT_ONCE = 4
-_MOST_KEPT = 1000
 
 Describe = Callable[[Request], Awaitable[str]]
-"""Asks the model that sees. Raises `DragomanError` if it gives no answer."""
+"""Sends a request to the model with vision. Raises `DragomanError` if it fails."""
 
 
-def cannot_see(choice: Choice) -> bool:
-    """Is it known that the model takes no images?"""
-    return choice.target.takes.images is False
+def cannot_see(target: Target) -> bool:
+    """Is the model known to accept no images?"""
+    return target.takes.images is False
+
+
+def would_be_replaced(request: Request, target: Target) -> bool:
+    """Does the request hold images that the model of `target` cannot see?"""
+    return cannot_see(target) and any(_images(message.parts) for message in request.messages)
 
 
 class Descriptions:
-    """What images show, by the model that was asked and the content of the image."""
+    """Caches descriptions of images, by the client, the describing model and the content of the image."""
 
-    def __init__(self, most: int = _MOST_KEPT) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, str] = OrderedDict()
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._asked: dict[str, asyncio.Task[str]] = {}
-        """Questions under way. Equal images are asked about once."""
+        """Running requests. Requests for equal images are coalesced."""
         self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
 
-    async def of(self, image: Media, target: TargetConfig, describe: Describe) -> str:
-        """What `image` shows."""
-        key = _digest(image, target)
-        known = self._kept.get(key)
-        if known is not None:
-            self._kept.move_to_end(key)
-            return known
+    async def of(self, image: Media, target: TargetConfig, scope: str, describe: Describe) -> str:
+        """The description of `image`. No client gets a description that was written for another `scope`."""
+        key = _digest(image, target, scope)
         task = self._asked.get(key)
         if task is None:
             task = self._asked[key] = asyncio.create_task(self._ask(key, image, target, describe))
             task.add_done_callback(lambda done: self._over(key, done))
-        # A client that leaves must not take the answer from the others.
+        # Other clients may wait for the same task. A client that disconnects must not cancel it.
         return await asyncio.shield(task)
 
     async def _ask(self, key: str, image: Media, target: TargetConfig, describe: Describe) -> str:
+        known = await self._known(key)
+        if known is not None:
+            return known
         request = Request(
             model=target.model,
             messages=(Message("user", (image, Text(_PROMPT))),),
@@ -69,42 +73,53 @@ class Descriptions:
         async with self._turn:
             words = (await describe(request)).strip()
         if not words:
-            raise DragomanError("it said nothing")
-        self._kept[key] = words
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+            raise DragomanError("the description is empty")
+        with contextlib.suppress(StoreError):  # the next request describes it again
+            await self._store.put([Entry(Key(DESCRIPTIONS, key), words.encode("utf-8", "replace"))])
         return words
+
+    async def _known(self, key: str) -> str | None:
+        """The description in the store. Another process may have asked for it."""
+        wanted = Key(DESCRIPTIONS, key)
+        try:
+            found = (await self._store.get([wanted])).get(wanted)
+        except StoreError:
+            return None
+        return None if found is None else found.decode()
 
     def _over(self, key: str, task: asyncio.Task[str]) -> None:
         self._asked.pop(key, None)
         if not task.cancelled():
-            task.exception()  # whoever waits is told; if nobody does any more, nobody needs to be
+            # Marks the exception as retrieved: asyncio would log it if no client waits any more.
+            task.exception()
 
 
-def _digest(image: Media, target: TargetConfig) -> str:
-    return hashlib.sha256(f"{target.upstream}/{target.model}\n{_content(image)}".encode()).hexdigest()
+def _digest(image: Media, target: TargetConfig, scope: str) -> str:
+    text = f"{scope}\n{target.upstream}/{target.model}\n{_content(image)}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(image: Media) -> str:
-    return image.data or image.url or f"{image.keeper}/{image.file_id}"
+    return image.data or image.url or f"{image.file_provider}/{image.file_id}"
 
 
-async def in_words(
+async def replace_images(
     request: Request,
     target: TargetConfig | None,
     descriptions: Descriptions,
     describe: Describe,
     *,
+    scope: str,
     strict: bool,
 ) -> tuple[Request, tuple[Notice, ...]]:
-    """`request` without images: each is described by `target`, or named by a placeholder."""
+    """Replace each image of `request` by a description from `target`, or by a placeholder."""
     images = [image for message in request.messages for image in _images(message.parts)]
     if not images:
         return request, ()
     words: dict[str, str] = {}
     failed: set[str] = set()
     if target is not None:
-        asked = [descriptions.of(image, target, describe) for image in images]
+        asked = [descriptions.of(image, target, scope, describe) for image in images]
         for image, found in zip(images, await asyncio.gather(*asked, return_exceptions=True), strict=True):
             if isinstance(found, str):
                 words[_content(image)] = f"[image, described by another model:\n{found}\n]"
@@ -121,15 +136,15 @@ async def in_words(
 
 
 def _notices(described: int, named: int, target: TargetConfig | None, failed: set[str]) -> tuple[Notice, ...]:
-    said: list[Notice] = []
+    notices: list[Notice] = []
     if described and target is not None:
         by = f"{_counted(described)} described by {target.upstream}/{target.model}"
-        said.append(Notice("images-described", "messages", by))
+        notices.append(Notice("images-described", "messages", by))
     if named:
         why = f"; the description failed: {'; '.join(sorted(failed))}" if failed else ""
         blind = f"the model cannot see images: {_counted(named)} replaced by a placeholder{why}"
-        said.append(Notice("images-replaced", "messages", blind))
-    return tuple(said)
+        notices.append(Notice("images-replaced", "messages", blind))
+    return tuple(notices)
 
 
 def _counted(images: int) -> str:
@@ -169,7 +184,7 @@ def _inner(part: Text | Media, words: Mapping[str, str]) -> Text | Media:
 
 
 def placeholder(image: Media) -> str:
-    """What a model that cannot see reads in place of an image."""
+    """The text that replaces an image for a model without vision."""
     if image.data is not None:
         size = max(1, round(len(image.data) * 3 / 4 / 1024))
         what = f"{image.media_type or 'of an unknown type'}, {size} KB"

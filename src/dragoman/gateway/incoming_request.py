@@ -9,8 +9,9 @@ import msgspec
 from ..credentials.secret import Secret
 from ..model.messages import Request
 from ..observe.tap import Track
-from ..profiles import Arguments
+from ..profiles import UNKNOWN, Arguments, Profile
 from ..protocols.base import ClientProtocol, Freeform
+from ..routing.conditions import RequestTraits
 from ..store.memory import Memory
 from ..store.responses import StoredResponse
 from .conversation import conversation_of
@@ -38,8 +39,14 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Fingerprint of the client's key. Stored state is only given back to the same scope."""
     session: str = ""
     """The client's own id for its conversation."""
+    profile: Profile = UNKNOWN
+    """The client, as far as it is known."""
     memory: Memory | None = None
     """Holds responses that must not be stored, while the client's WebSocket is open."""
+
+    def traits(self) -> RequestTraits:
+        """What routes with conditions want to know."""
+        return RequestTraits(self.request, self.profile)
 
     def conversation(self) -> str:
         """The key of `conversation_of`.

@@ -12,15 +12,18 @@ from types import MappingProxyType
 from ..config.types import UpstreamConfig
 from ..credentials import (
     BoundCredential,
+    CredentialError,
     CredentialSource,
     CredentialSpec,
+    Lock,
     Token,
     for_caller,
     open_credential,
+    process_lock,
 )
 from ..credentials.secret import Secret
 from ..observe.tap import harmless_headers, harmless_path, sent_secrets
-from ..protocols.registry import protocol
+from ..protocols.registry import upstream_protocol
 from ..transport.client import Network
 
 _Key = tuple[str, CredentialSpec, Network]
@@ -29,10 +32,12 @@ _Key = tuple[str, CredentialSpec, Network]
 class OutgoingHeaders(dict[str, str]):
     """The headers of a request to an upstream."""
 
-    __slots__ = ("redacted", "redacted_url", "secrets")
+    __slots__ = ("credential", "redacted", "redacted_url", "secrets")
 
-    def __init__(self, headers: Mapping[str, str], url: str) -> None:
+    def __init__(self, headers: Mapping[str, str], url: str, credential: Secret | None = None) -> None:
         super().__init__(headers)
+        self.credential = credential
+        """What authenticates the request. It may not be among the headers: a signature is made with it."""
         self.redacted = harmless_headers(headers)
         self.redacted_url = harmless_path(url)
         self.secrets = sent_secrets(headers, url)
@@ -40,6 +45,8 @@ class OutgoingHeaders(dict[str, str]):
 
 
 NO_OUTGOING_HEADERS = OutgoingHeaders({}, "")
+_POSTED = {"content-type": "application/json"}
+"""The transport sends it with every body. A signature should cover it."""
 NO_BETAS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -58,26 +65,38 @@ class _HeaderCache:
         self.secret: Secret | None = None
         self.headers = NO_OUTGOING_HEADERS
 
-    def updated(self, url: str, token: Token, betas: Mapping[str, str]) -> OutgoingHeaders:
-        """The cached headers, written again if the URL, the token or the betas changed."""
-        if url != self.url or token.secret is not self.secret or betas != self.betas:
-            self.headers = OutgoingHeaders(_headers(self.upstream, url, token, betas), url)
+    def updated(
+        self, url: str, body: bytes | None, token: Token, betas: Mapping[str, str]
+    ) -> OutgoingHeaders:
+        """The cached headers, written again if the URL, the token or the betas changed, or if it signs."""
+        if (
+            token.sign is not None
+            or url != self.url
+            or token.secret is not self.secret
+            or betas != self.betas
+        ):
+            headers = _headers(self.upstream, url, body, token, betas)
+            self.headers = OutgoingHeaders(headers, url, token.secret)
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
 
 
 class Keyring:
-    """Keeps one credential source per upstream. A changed credential in the config opens a new one."""
+    """Keeps one credential source per key of an upstream. A changed one in the config is opened anew."""
 
     def __init__(
-        self, env: Mapping[str, str], learn: Callable[[Iterable[Secret]], None] = lambda secrets: None
+        self,
+        env: Mapping[str, str],
+        learn: Callable[[Iterable[Secret]], None] = lambda secrets: None,
+        lock: Lock = process_lock,
     ) -> None:
         """`learn` gets every key before it is used, so that the redactor knows it."""
         self._env = env
+        self._lock = lock
         self._learn = learn
         self._sources: dict[_Key, CredentialSource] = {}
-        self._caches: dict[str, _HeaderCache] = {}
-        """By the upstream's name."""
+        self._caches: dict[tuple[str, int], _HeaderCache] = {}
+        """By the upstream's name and the number of the key."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def cached_headers(
@@ -87,12 +106,14 @@ class Keyring:
 
         This saves a coroutine for nearly every request. If it returns None, call `headers`.
         """
-        cache = self._caches.get(upstream.name)
+        cache = self._caches.get((upstream.name, upstream.key_number))
         if cache is None or cache.upstream is not upstream:
             return None
         token = (for_caller(cache.source, caller) if cache.uses_caller_key else cache.source).cached()
         if token is None or token.secret is not cache.secret or url != cache.url or betas != cache.betas:
             return None
+        if token.sign is not None:
+            return None  # a signature is for one body
         if token.secret is not None:
             self._learn((token.secret,))
         return cache.headers
@@ -102,34 +123,83 @@ class Keyring:
         upstream: UpstreamConfig,
         url: str,
         *,
-        refused: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        refused: OutgoingHeaders | None = None,
         caller: Secret | None = None,
         betas: Mapping[str, str] = NO_BETAS,
     ) -> OutgoingHeaders:
         """The headers for a request to `upstream`: a valid credential, and the headers of the config.
 
-        `refused` are headers that the upstream has just refused. If the credential is still the same, it is
-        read again. `betas` are the beta features that the client turned on (`beta_header`): its request may
-        use fields that need them.
+        `body` is what is posted; None: the request is a GET. `refused` are headers that the upstream has just
+        refused. If the credential is still the same, it is read again. `betas` are the beta features that
+        the client turned on (`beta_header`): its request may use fields that need them.
         """
-        cache = self._cache(upstream)
-        source = for_caller(cache.source, caller)
-        headers = self._updated(cache, url, await source.token(), betas)
-        if refused is not None and headers == refused:
-            headers = self._updated(cache, url, await source.token(force=True), betas)
-        return headers
+        token = await self._token(upstream, refused, caller)
+        return self._cache(upstream).updated(url, body, token, betas)
 
-    def _updated(
-        self, cache: _HeaderCache, url: str, token: Token, betas: Mapping[str, str]
+    async def passing_headers(
+        self,
+        upstream: UpstreamConfig,
+        url: str,
+        *,
+        method: str,
+        body: bytes | None,
+        passed: Mapping[str, str],
+        refused: OutgoingHeaders | None = None,
+        caller: Secret | None = None,
+        betas: Mapping[str, str] = NO_BETAS,
     ) -> OutgoingHeaders:
+        """The same for a request that passes as it is. `passed` are the client's own headers for it.
+
+        `body` is None if it is sent while it arrives. Then nothing can sign it.
+        """
+        token = await self._token(upstream, refused, caller)
+        if token.sign is not None and body is None:
+            raise CredentialError(
+                f"the credential of {upstream.name} signs whole requests, and this one is too long for that"
+            )
+        headers = {**_own_headers(upstream, betas), **passed}
+        bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
+        headers |= bound.headers(url, method=method, headers=headers, body=body or b"")
+        return OutgoingHeaders(headers, url, token.secret)
+
+    async def _token(
+        self, upstream: UpstreamConfig, refused: OutgoingHeaders | None, caller: Secret | None
+    ) -> Token:
+        source = for_caller(self._cache(upstream).source, caller)
+        token = await source.token()
+        if refused is not None and token.secret == refused.credential:
+            token = await source.token(force=True)
         if token.secret is not None:
             self._learn((token.secret,))
-        return cache.updated(url, token, betas)
+        return token
+
+    async def key_name(self, upstream: UpstreamConfig) -> str:
+        """The fingerprint of its current key. Before the first use, the place that the key comes from."""
+        cache, place = self._cache(upstream), upstream.credential.description
+        if cache.secret is None:
+            return place
+        try:
+            secret = (await cache.source.token()).secret
+        except CredentialError:
+            return place
+        return place if secret is None else secret.fingerprint
+
+    async def changed_since(self, upstream: UpstreamConfig, refused: OutgoingHeaders) -> bool:
+        """Read a refused key again. Is it another one now?"""
+        source = self._cache(upstream).source
+        try:
+            token = await source.token()
+            if token.secret == refused.credential:
+                token = await source.token(force=True)
+        except CredentialError:
+            return False
+        return token.secret != refused.credential
 
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
         """Close the sources of all other upstreams. A read that an attempt waits for still finishes."""
         self._caches.clear()
-        wanted = {_key(upstream) for upstream in upstreams}
+        wanted = {_key(one) for upstream in upstreams for one in upstream.each_key or (upstream,)}
         for key in self._sources.keys() - wanted:
             task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(wait=True))
             self._closing.add(task)
@@ -144,9 +214,10 @@ class Keyring:
             await source.close()
 
     def _cache(self, upstream: UpstreamConfig) -> _HeaderCache:
-        cache = self._caches.get(upstream.name)
+        which = upstream.name, upstream.key_number
+        cache = self._caches.get(which)
         if cache is None or cache.upstream is not upstream:
-            cache = self._caches[upstream.name] = _HeaderCache(upstream, self._source(upstream))
+            cache = self._caches[which] = _HeaderCache(upstream, self._source(upstream))
         return cache
 
     def _source(self, upstream: UpstreamConfig) -> CredentialSource:
@@ -155,7 +226,11 @@ class Keyring:
         if source is None:
             spec = upstream.credential
             source = open_credential(
-                spec, name=upstream.name, environment=self._env, network=upstream.network
+                spec,
+                name=upstream.name,
+                environment=self._env,
+                network=upstream.network,
+                lock=self._lock,
             )
             self._sources[key] = source
         return source
@@ -165,17 +240,35 @@ def _key(upstream: UpstreamConfig) -> _Key:
     return upstream.name, upstream.credential, upstream.network
 
 
-def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: Mapping[str, str]) -> dict[str, str]:
-    headers = dict(upstream.headers)
-    wire = protocol(upstream.protocol)
-    headers |= wire.headers(upstream.target(""))
-    if wire.beta_header:
-        names = [
-            *headers.get(wire.beta_header, "").split(","),
-            *betas.get(wire.beta_header, "").split(","),
-        ]
-        features = dict.fromkeys(name.strip() for name in names if name.strip())
-        if features:
-            headers[wire.beta_header] = ",".join(features)
+def beta_features(upstream: UpstreamConfig, betas: Mapping[str, str]) -> str:
+    """The beta features of the config and of the client, each once, separated by commas."""
+    header = upstream_protocol(upstream.protocol).beta_header
+    if not header:
+        return ""
+    names = [*upstream.headers.get(header, "").split(","), *betas.get(header, "").split(",")]
+    return ",".join(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _headers(
+    upstream: UpstreamConfig, url: str, body: bytes | None, token: Token, betas: Mapping[str, str]
+) -> dict[str, str]:
+    headers = _own_headers(upstream, betas)
     bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
-    return headers | bound.headers(url)
+    if body is None:
+        return headers | bound.headers(url, headers=headers)
+    known = _POSTED | headers
+    return headers | bound.headers(url, method="POST", headers=known, body=body)
+
+
+def _own_headers(upstream: UpstreamConfig, betas: Mapping[str, str]) -> dict[str, str]:
+    """The headers of the config, the protocol and the platform."""
+    headers = dict(upstream.headers)
+    wire = upstream_protocol(upstream.protocol)
+    headers |= wire.headers(upstream.target(""))
+    if features := beta_features(upstream, betas):
+        headers[wire.beta_header] = features
+    if upstream.hosting is not None:
+        for name in upstream.hosting.without_headers:
+            headers.pop(name, None)
+        headers = upstream.hosting.headers | headers
+    return headers

@@ -49,6 +49,10 @@ class GatewayServer:
         """A URL, or `unix:PATH`."""
         return listener_url(self._server, self._listener)
 
+    def drain(self) -> None:
+        """Go on serving, but tell load balancers at `/readyz` to send nothing more."""
+        self._state.draining = True
+
     async def stop(self, grace: float) -> None:
         """Stop. Running answers may take `grace` more seconds; live feeds end at once."""
         self._state.announce_stop()

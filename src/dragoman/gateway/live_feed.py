@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-import msgspec
-
-from ..observe.receipts import summary
-from ..observe.tap import Subscription, Track
+from ..access.identity import Identity
 from ..transport.server import ClientGone, HttpRequest, Stream
+from .caller import identity_of, still_valid
+from .shared_feed import UPDATE_INTERVAL, Changes, FeedEntry
 from .state import State
 
-# Seconds between updates of growing numbers (bytes, calls). Starts, first events and ends are sent at once.
-_UPDATE_INTERVAL = 0.5
 _KEEPALIVE_INTERVAL = 15.0
+_MOST_TOLD = 10_000
+"""Entries of other processes that wait for a reader. One that is too slow misses the rest."""
 
 
 async def live(state: State, request: HttpRequest) -> Stream:
@@ -25,11 +24,14 @@ async def live(state: State, request: HttpRequest) -> Stream:
         "x-accel-buffering": "no",
     }
     response = Stream(request, headers=headers)
-    subscriber = _Subscriber(state)
+    identity = identity_of(state.keys, request)
+    subscriber = _Subscriber(state, identity)
     try:
         with contextlib.suppress(ClientGone):
             await response.write(b": exchanges, as they happen\n\n")
             while events := await subscriber.next_events():
+                if not await still_valid(state.keys, request, identity):
+                    break  # the key was revoked: this stream would never end by itself
                 await response.write(events)
     finally:
         subscriber.close()
@@ -37,48 +39,38 @@ async def live(state: State, request: HttpRequest) -> Stream:
 
 
 class _Subscriber:
-    """One reader of the feed: what it has got, and what has changed since."""
+    """One reader of the feed: what changed in this process, and what other processes tell."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, identity: Identity) -> None:
         self._state = state
-        self._changed: dict[str, Track] = dict(state.tap.running)
-        self._sent: dict[str, tuple[object, ...]] = {}
+        self._identity = identity
+        self._told: list[FeedEntry] = []
         self._wake = asyncio.Event()
-        self._subscription = Subscription(records=False, wake=self._on_change)
-        state.tap.subscribe(self._subscription)
+        self._changes = Changes(state.tap, state.redactor, self._wake)
+        self._unwatch = state.feed.watch(self._on_entry)
         state.stop_events.add(self._wake)
 
     def close(self) -> None:
-        self._state.tap.unsubscribe(self._subscription)
+        self._changes.close()
+        self._unwatch()
         self._state.stop_events.discard(self._wake)
 
-    def _on_change(self, track: Track) -> None:
-        self._changed[track.id] = track
-        self._wake.set()
+    def _on_entry(self, entry: FeedEntry) -> None:
+        if self._identity.sees(entry.key) and len(self._told) < _MOST_TOLD:
+            self._told.append(entry)
+            self._wake.set()
 
     async def next_events(self) -> bytes:
         """The next events, or a keepalive. Empty: the gateway stops."""
-        if not self._changed:
+        if not self._changes.waiting and not self._told:
             # The tap reports no growth, so the running exchanges are checked at intervals.
-            timeout = _UPDATE_INTERVAL if self._state.tap.running else _KEEPALIVE_INTERVAL
+            timeout = UPDATE_INTERVAL if self._state.tap.running else _KEEPALIVE_INTERVAL
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), timeout)
         if self._state.closing:
             return b""
         self._wake.clear()
-        changed, self._changed = self._changed | self._state.tap.running, {}
-        events = [self._event(track) for track in changed.values() if self._is_new(track)]
+        told, self._told = self._told, []
+        entries = [*self._changes.take(self._identity.sees), *told]
+        events = [b"event: exchange\ndata: %s\n\n" % bytes(entry.summary) for entry in entries]
         return b"".join(events) or b": still here\n\n"
-
-    def _is_new(self, track: Track) -> bool:
-        shown = (track.outcome, track.choice, len(track.attempts), track.first_event, track.bytes_out)
-        if self._sent.get(track.id) == shown:
-            return False
-        self._sent[track.id] = shown
-        if track.outcome != "running":
-            del self._sent[track.id]
-        return True
-
-    def _event(self, track: Track) -> bytes:
-        data = msgspec.json.encode(summary(track))
-        return b"event: exchange\ndata: %s\n\n" % self._state.redactor.scrub(data, track.secrets)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
 from ..config.types import Config, UpstreamConfig
+from ..credentials import CredentialError
 from ..model.errors import DragomanError, UpstreamError
 from ..routing.router import NoRoute, models, route
 from ..transport.client import HttpError
@@ -62,6 +64,7 @@ class Catalogue:
             same = known is not None and known.upstream == upstream
             if same and known is not None and now < known.until:
                 continue
+            # A stale list is better than a slow one: clients get the old list while the new one is fetched.
             task = self._ask(upstream)
             if not same:
                 unknown.append(task)
@@ -94,8 +97,15 @@ class Catalogue:
     async def _fetched(self, upstream: UpstreamConfig) -> tuple[str, ...]:
         url = list_url(upstream)
         async with asyncio.timeout(_TIMEOUT):
-            headers = await self._headers(upstream, url)
-            status, body = await self._pool().get(url, headers, upstream, max_size=MAX_LIST_SIZE)
+            *others, last = upstream.each_key or (upstream,)
+            for one in others:
+                with contextlib.suppress(CredentialError):
+                    headers = await self._headers(one, url)
+                    status, body = await self._pool().get(url, headers, one, max_size=MAX_LIST_SIZE)
+                    if 200 <= status < 300:
+                        return parse_list(body).names
+            headers = await self._headers(last, url)
+            status, body = await self._pool().get(url, headers, last, max_size=MAX_LIST_SIZE)
         if not 200 <= status < 300:
             raise UpstreamError(f"{upstream.name} answered {status}")
         return parse_list(body).names

@@ -9,7 +9,7 @@ import msgspec
 from ..config.types import UpstreamConfig
 from ..protocols.common.fields import is_array, is_object
 from ..protocols.facts import ModelListFormat as Form
-from ..protocols.registry import PROTOCOLS, protocol
+from ..protocols.registry import PROTOCOLS, upstream_protocol
 
 MAX_LIST_SIZE = 8 * 1024 * 1024
 
@@ -23,7 +23,7 @@ class ModelList(msgspec.Struct, frozen=True):
 
 
 def list_url(upstream: UpstreamConfig) -> str:
-    return upstream.url(protocol(upstream.protocol).listing.path)
+    return upstream.url(upstream_protocol(upstream.protocol).listing.path)
 
 
 def parse_list(body: bytes) -> ModelList:

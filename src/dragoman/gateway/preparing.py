@@ -1,4 +1,4 @@
-"""A client's request, made ready for one target: within the model's limits, with what the model lacks."""
+"""Prepare a client's request for one target: apply the model's limits, and emulate images and web search."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from functools import partial
 
 import msgspec
 
-from ..model.messages import Notice, Request
-from ..protocols.registry import protocol
+from ..config.providers import takes_named_choice
+from ..model.messages import Notice, Request, ToolChoice
+from ..protocols.registry import upstream_protocol
 from ..routing.model_limits import clamp
 from ..routing.router import Choice
+from ..store import searches
 from ..tools import loop_policy
-from ..tools.search import SearchTool
+from ..tools.search import SearchTool, hosted_search
 from . import images, searching, side_question
 from .state import State
 
+_OWN_QUESTIONS = "dragoman"
+"""The client in the metrics of questions that Dragoman asks itself."""
+
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The request for the target, and what there is to say about it."""
+    """The request for the target, and the notices about it."""
 
     request: Request
     notices: tuple[Notice, ...]
@@ -26,50 +31,80 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 async def prepare(state: State, request: Request, choice: Choice, scope: str) -> Prepared:
-    """The request as this target can take it."""
+    """Prepare `request` for the target of `choice`."""
     request, notices = _within_limits(state, request, choice)
-    if images.cannot_see(choice):
-        request, said = await _in_words(state, request, choice)
-        notices = (*notices, *said)
+    if images.cannot_see(choice.target):
+        request, more = await _without_images(state, request, choice, scope)
+        notices = (*notices, *more)
     if not request.tools:
         return Prepared(request, notices, None)
-    request = state.searches.restore(request, scope)
+    request, more = _with_choice(request, choice)
+    notices = (*notices, *more)
+    if state.config.search.can_search and hosted_search(request) is not None:
+        request, more = await searches.restore(state.store, request, scope)
+        notices = (*notices, *more)
     upstream = choice.upstream
-    request, search, said = searching.prepared(
+    request, search, more = searching.prepared(
         request,
-        protocol(upstream.protocol),
+        upstream_protocol(upstream.protocol),
         choice.target,
         state.config.search,
         upstream_may=upstream.web_search,
     )
-    return Prepared(request, (*notices, *said), search)
+    return Prepared(request, (*notices, *more), search)
 
 
 def _within_limits(state: State, request: Request, choice: Choice) -> tuple[Request, tuple[Notice, ...]]:
     """Not more tokens than the model gives, and not in circles."""
-    said: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()
     if request.settings.max_tokens is not None:
-        request, said = clamp(request, state.limits.of(choice.upstream, choice.model))
-    found = loop_policy.noticed(request)
+        request, notices = clamp(request, state.limits.of(choice.upstream, choice.model))
+    found = loop_policy.find_loop(request)
     if found is not None and found.count > 2:
         loops = state.config.tools.loops
         names = ", ".join(name for name, _, _ in found.turns)
         message = f"{names} gave the same result {found.count} times in a row"
-        said = (*said, Notice("going-in-circles", "messages", message))
-        request = loop_policy.guarded(
+        notices = (*notices, Notice("going-in-circles", "messages", message))
+        request = loop_policy.apply_policy(
             request, found, note_after=loops.note_after, stop_after=loops.stop_after
         )
-    return request, said
+    return request, notices
 
 
-async def _in_words(state: State, request: Request, choice: Choice) -> tuple[Request, tuple[Notice, ...]]:
+def _with_choice(request: Request, choice: Choice) -> tuple[Request, tuple[Notice, ...]]:
+    """For a server that ignores the name of a chosen tool: this tool only, and a call is required."""
+    wanted = request.settings.tool_choice
+    if wanted is None or wanted.mode != "named" or takes_named_choice(choice.upstream.provider):
+        return request, ()
+    named = [t for t in request.tools if (t.name, t.namespace) == (wanted.name, wanted.namespace)]
+    if not named or named[0].kind == "hosted":
+        return request, ()
+    settings = msgspec.structs.replace(request.settings, tool_choice=ToolChoice("required"))
+    message = f"the upstream ignores the name of a chosen tool: it gets only {wanted.name}, as required"
+    notice = Notice("named-choice-emulated", "settings.tool_choice", message, warning=False)
+    return request.changed(tools=(named[0],), settings=settings), (notice,)
+
+
+async def _without_images(
+    state: State, request: Request, choice: Choice, scope: str
+) -> tuple[Request, tuple[Notice, ...]]:
     config = state.config.images
     target = config.describe_with
     describe = partial(_describe, state, config.timeout)
-    return await images.in_words(request, target, state.descriptions, describe, strict=choice.target.strict)
+    strict = choice.target.strict
+    return await images.replace_images(
+        request, target, state.descriptions, describe, scope=scope, strict=strict
+    )
 
 
 async def _describe(state: State, seconds: float, request: Request) -> str:
     target = state.config.images.describe_with
     assert target is not None
-    return await side_question.ask(state, target, request, seconds=seconds)
+    answer = await side_question.ask(state, target, request, seconds=seconds)
+    # Agents judge by the usage of an answer how full their context is. These tokens do not fill it.
+    if answer.usage.known:
+        upstream = state.config.upstreams[target.upstream]
+        cost = state.prices.cost(upstream, target.model, answer.usage, state.clock())
+        counters = state.metrics.target(_OWN_QUESTIONS, target.upstream, target.model)
+        counters.usage.count(answer.usage, cost)
+    return answer.text()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ..config.types import Config
 from ..model.errors import DragomanError
 from .listener import GatewayServer
+from .ratings import watch_ratings
 from .state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
@@ -28,13 +29,16 @@ async def serve(
     shared_port: bool = False,
     signals: bool = True,
     pinned: frozenset[str] = frozenset(),
+    make_state: Callable[[Config], State] = State,
 ) -> None:
     """Serve until SIGINT, SIGTERM or `stop`. Then let running answers finish within `shutdown_grace`.
+
+    With `shutdown_delay`, new requests are taken a while longer, so that load balancers can go elsewhere.
 
     `pinned` are the keys of [server] that a reload of the config does not change. `signals=False` leaves the
     signals to the caller.
     """
-    state = State(config)
+    state = make_state(config)
     grace = config.server.shutdown_grace
     gateway = GatewayServer(state)
     try:
@@ -46,9 +50,15 @@ async def serve(
             _end_with_parent(stop)
         if ready is not None:
             ready(gateway.address)
-        watcher = asyncio.create_task(watch_config(state, pinned=pinned))
+        watchers = (
+            asyncio.create_task(watch_config(state, pinned=pinned)),
+            asyncio.create_task(watch_ratings(state)),
+        )
         await stop.wait()
-        watcher.cancel()
+        for watcher in watchers:
+            watcher.cancel()
+        gateway.drain()
+        await asyncio.sleep(config.server.shutdown_delay)
         if state.running:
             log.info(
                 "answers under way may finish; a second signal ends them",
@@ -68,6 +78,10 @@ async def _listen(gateway: GatewayServer, config: Config, *, shared_port: bool) 
                 f"cannot listen on {server.unix}: {_reason(error)}; give another server.unix"
             ) from None
         raise cannot_listen(server.host, server.port, error) from None
+    except NotImplementedError:  # asyncio on Windows
+        raise DragomanError(
+            "this system has no Unix sockets: remove server.unix, and use server.port"
+        ) from None
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> DragomanError:

@@ -11,20 +11,23 @@ from ..observe.tap import Track
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
 from ..transport.server import ClientGone, HttpRequest, HttpResponse, Stream
-from ..wire.arrays import ArrayWriter
 from .client_settings import ClientSettings
 from .keepalive import KeepaliveTimer
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
-def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
-    """The id of the exchange, in the headers that SDKs read it from, and the notices."""
+def answer_headers(
+    id: str, notices: Sequence[Notice] = (), limit_warnings: Sequence[str] = ()
+) -> dict[str, str]:
+    """The id of the exchange, in the headers that SDKs read it from, and what there is to warn about."""
     # Anthropic's SDKs put `request-id` into their errors, OpenAI's put `x-request-id`.
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
     if notices and (warnings := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
         # Paths quote the client's request. A line break in one would start another header.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", warnings[:2000])
+    if limit_warnings:
+        headers["x-dragoman-limit-warning"] = _UNPRINTABLE.sub("?", "; ".join(limit_warnings)[:2000])
     return headers
 
 
@@ -32,12 +35,11 @@ _JSON = {"content-type": "application/json"}
 # `x-accel-buffering`: nginx would hold a stream back until its buffer is full.
 _LIVE = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 _EVENTS = {"content-type": "text/event-stream", **_LIVE}
-_ARRAY = {**_JSON, **_LIVE}
 
 
-def whole_reply(body: bytes, id: str, notices: Sequence[Notice]) -> HttpResponse:
+def whole_reply(body: bytes, track: Track, notices: Sequence[Notice]) -> HttpResponse:
     """The response for a client that did not ask for a stream."""
-    return HttpResponse(body, headers={**answer_headers(id, notices), **_JSON})
+    return HttpResponse(body, headers={**answer_headers(track.id, notices, track.limit_warnings), **_JSON})
 
 
 class StreamReply:
@@ -49,8 +51,8 @@ class StreamReply:
     """
 
     __slots__ = (
-        "_array", "_held", "_http", "_notices", "_settings", "_stream", "_timer", "_track", "array",
-        "committed", "due", "needs_keepalive",
+        "_held", "_http", "_notices", "_settings", "_stream", "_timer", "_track", "_writer", "committed",
+        "due", "needs_keepalive", "reframed",
     )  # fmt: skip
 
     def __init__(
@@ -62,10 +64,10 @@ class StreamReply:
         timer: KeepaliveTimer,
     ) -> None:
         self._http = http
-        wants_array = client.endpoints.wants_array
-        self.array = wants_array is not None and wants_array(http.query, http.headers)
-        """Does the client want one JSON array instead of server-sent events (Gemini without `alt=sse`)?"""
-        self._array = ArrayWriter() if self.array else None
+        reframes = client.endpoints.reframes
+        self.reframed = reframes is not None and reframes(http.query, http.headers)
+        """Does the client want another framing than SSE (Gemini without `alt=sse`, Bedrock)?"""
+        self._writer = client.endpoints.writer() if self.reframed else None
         self._settings = settings
         self._track = track
         self._timer = timer
@@ -89,11 +91,13 @@ class StreamReply:
             return
         if not self.committed:
             self._held += data
+            # Some upstreams send the opening event and then an error. Until there is content, another target
+            # may replace this answer.
             if not meaningful and len(self._held) <= MOST_HELD:
                 return
             data, self._held = self._held, b""
             self.committed = True
-        await self._send(self._array.feed(data) if self._array else data)
+        await self._send(self._writer.feed(data) if self._writer else data)
 
     def keep_alive(self) -> None:
         """Start to send keepalives, if the client's parser accepts them."""
@@ -107,8 +111,8 @@ class StreamReply:
         self.stop()
         last, self._held = self._held + last, b""
         self.committed = True
-        if self._array is not None:
-            last = self._array.feed(last) + self._array.close()
+        if self._writer is not None:
+            last = self._writer.feed(last) + self._writer.close()
         if last:
             self._track.record_client_bytes(last)
         stream = self._opened()
@@ -146,8 +150,9 @@ class StreamReply:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            headers = answer_headers(self._track.id, self._notices)
-            self._stream = Stream(self._http, headers={**headers, **(_ARRAY if self.array else _EVENTS)})
+            headers = answer_headers(self._track.id, self._notices, self._track.limit_warnings)
+            kind = _EVENTS if self._writer is None else {"content-type": self._writer.content_type, **_LIVE}
+            self._stream = Stream(self._http, headers={**headers, **kind})
         return self._stream
 
     async def _send(self, data: bytes, *, alive: bool = False) -> None:

@@ -1,28 +1,28 @@
-"""A question of Dragoman's own to a configured target, beside the exchange that needs the answer."""
+"""Requests that Dragoman itself sends to a configured target, such as the description of an image."""
 
 from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
 from ..config.types import TargetConfig
 from ..model.errors import UpstreamError
 from ..model.events import Event
 from ..model.messages import Request
-from ..protocols.common.collect import collect
+from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
-from ..protocols.registry import protocol
-from ..routing.router import merge_params
+from ..protocols.registry import DEFAULT_PROTOCOL, upstream_protocol
 from ..translation.exchange import Exchange, Options
+from .addressing import addressed
+from .keyring import NO_BETAS
 from .state import State
 from .upstream import UpstreamCall
+from .upstream_keys import first_key
 
 _MOST_RECEIVED = 4 * 1024 * 1024
 
 
-async def ask(state: State, target: TargetConfig, request: Request, *, seconds: float) -> str:
-    """The words of the answer. Raises `UpstreamError` if there is none in that time."""
+async def ask(state: State, target: TargetConfig, request: Request, *, seconds: float) -> Answer:
+    """Send `request` and return the answer. Raises `UpstreamError`, also after `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             return await _ask(state, target, request)
@@ -32,19 +32,22 @@ async def ask(state: State, target: TargetConfig, request: Request, *, seconds: 
         raise UpstreamError(error.failure.message) from None
 
 
-async def _ask(state: State, target: TargetConfig, request: Request) -> str:
+async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     upstream = state.config.upstreams[target.upstream]
-    wire = protocol(upstream.protocol)
+    upstream = await first_key(state, upstream, f"{target.upstream}/{target.model}")
+    wire = upstream_protocol(upstream.protocol)
     outgoing = wire.write_request(request, upstream.target(target.model))
-    members = merge_params(outgoing.members, target.params) if target.params else outgoing.members
-    url = upstream.endpoint.url(outgoing.path)
-    headers = await state.keyring.headers(upstream, url)
+    url, body = addressed(upstream, target.model, outgoing, target.params, NO_BETAS)
+    headers = await state.keyring.headers(upstream, url, body=body)
     exchange = Exchange(
-        wire.name, wire, tools=outgoing.names, options=Options(stream=False, issuer=upstream.name)
+        # Only the events count, so the client's protocol does not matter.
+        wire.name,
+        DEFAULT_PROTOCOL,
+        tools=outgoing.names,
+        options=Options(stream=False, issuer=upstream.name),
     )
-    said: list[Event] = []
-    exchange.tap = said.extend
-    body = msgspec.json.encode(members)
+    events: list[Event] = []
+    exchange.tap = events.extend
     waits = (upstream.connect_timeout, upstream.idle_timeout)
     async with UpstreamCall(state.pool, upstream.name, url, body, headers, *waits, upstream.network) as call:
         response = call.response = await call.send()
@@ -60,4 +63,4 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> str:
         exchange.tap = None
         if exchange.failure is not None:
             raise UpstreamFailed(call.redact(exchange.failure))
-    return collect(said).text()
+    return collect(events)

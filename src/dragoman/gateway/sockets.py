@@ -36,6 +36,7 @@ from .state import State
 
 log = logging.getLogger("dragoman.gateway")
 
+# Lanes are the `stream_id`s of OpenAI's WebSocket protocol. These limits bound the memory of one client.
 MAX_LANES = 16
 """Lanes of one connection."""
 MAX_WAITING = 64
@@ -49,7 +50,7 @@ _BROKEN = "the answer broke off because of a bug in Dragoman; its log has the de
 class SocketRequest(HttpRequest):
     """A request from a message of a WebSocket."""
 
-    __slots__ = ("generate", "memory")
+    __slots__ = ("generate", "memory", "previous")
 
     def __init__(self, opened: HttpRequest, message: SocketMessage, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
@@ -59,6 +60,8 @@ class SocketRequest(HttpRequest):
         super().__init__("POST", opened.target, headers, read, sink, client=opened.client)
         self.generate = message.generate
         """False: no model answers (see `prewarm`)."""
+        self.previous = message.previous
+        """The response that this request continues."""
         self.memory = memory
         """Responses of this connection that are not stored."""
 

@@ -31,6 +31,7 @@ from ..transport.client import (
     UnknownCoding,
     UnknownHost,
     Unsendable,
+    Upload,
     open_client,
 )
 from ..transport.urls import parse
@@ -61,7 +62,7 @@ class Pool:
         self, url: str, headers: Mapping[str, str], upstream: UpstreamConfig, *, max_size: int
     ) -> tuple[int, bytes]:
         """GET `url`. Returns the status and the first `max_size` bytes of the body."""
-        response = await self.client.ask(
+        response = await self.client.request(
             "GET",
             url,
             {**_LIST_HEADERS, **headers},
@@ -75,7 +76,7 @@ class Pool:
 
 
 class UpstreamCall:
-    """One POST to the upstream `name`.
+    """One request to the upstream `name`, usually a POST.
 
     Use it with `async with`. The exit releases or closes the connection, and raises a transport error as
     `UpstreamFailed`.
@@ -86,6 +87,7 @@ class UpstreamCall:
         "_client",
         "_connect_timeout",
         "_idle_timeout",
+        "_method",
         "_name",
         "_network",
         "_url",
@@ -99,11 +101,12 @@ class UpstreamCall:
         pool: Pool,
         name: str,
         url: str,
-        body: bytes,
+        body: bytes | Upload,
         headers: Mapping[str, str],
         connect_timeout: float,
         idle_timeout: float,
         network: Network,
+        method: str = "POST",
     ) -> None:
         self._client = pool.client
         self._name = name
@@ -113,6 +116,7 @@ class UpstreamCall:
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
         self._network = network
+        self._method = method
         self.response: Response | None = None
         """Set by the caller of `send`, so that the exit can close it."""
         self.error_body = b""
@@ -127,7 +131,7 @@ class UpstreamCall:
         response = self.response
         if kind is None:
             if response is not None:
-                response.leave()
+                response.release()
             return
         if response is not None:
             # Closed, not released: a model that still generates must stop, and stop costing money.
@@ -138,8 +142,8 @@ class UpstreamCall:
     def send(self) -> Awaitable[Response]:
         """Send the request, once. Returns when the head of the response is here."""
         body, self._body = self._body, b""  # a long answer must not hold a large request in memory
-        return self._client.ask(
-            "POST",
+        return self._client.request(
+            self._method,
             self._url,
             self.headers,
             body,

@@ -23,6 +23,35 @@ Entry = Any
 """One entry of a provider's history: a dict, or the SDK's own object."""
 
 
+class AnthropicClient(Protocol):
+    """`anthropic.Anthropic` or `AsyncAnthropic`, also for Bedrock and Vertex AI."""
+
+    @property
+    def messages(self) -> Any: ...
+
+
+class OpenAIClient(Protocol):
+    """`openai.OpenAI`, `AsyncOpenAI`, or their Azure clients: Chat Completions and Responses."""
+
+    @property
+    def chat(self) -> Any: ...
+    @property
+    def responses(self) -> Any: ...
+
+
+class GeminiClient(Protocol):
+    """`google.genai.Client`."""
+
+    @property
+    def models(self) -> Any: ...
+    @property
+    def aio(self) -> Any: ...
+
+
+SdkClient = AnthropicClient | OpenAIClient | GeminiClient
+"""A client of one of the SDKs, by its shape: no SDK needs to be installed for the types."""
+
+
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one call, as the model gets it."""
 

@@ -26,6 +26,7 @@ from ..model.events import (
     End,
     Event,
     Failed,
+    FailureKind,
     Stop,
     TextDelta,
     Usage,
@@ -37,7 +38,7 @@ from ..protocols.base import Decoder
 from ..protocols.common import call_ids, failures
 from ..protocols.common.fields import is_object
 from ..protocols.common.tool_names import NameRule, ToolNames
-from ..protocols.registry import USUAL
+from ..protocols.registry import DEFAULT_PROTOCOL
 from ..protocols.registry import protocol as wire_protocol
 from ..tools.json_text import parse_plain
 from ..tools.provider_run import PROVIDER_IDS
@@ -55,7 +56,7 @@ _ANY_NAME = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
 _DUPLICATE = "this call repeats an earlier call of this turn and did not run again"
 _CUT = "the answer was cut off before the call was complete"
 # If no frame shows the protocol, the answer has at most an error. This decoder reads most forms of errors.
-_FALLBACK = USUAL.name
+_FALLBACK = DEFAULT_PROTOCOL.name
 
 
 class ToolCallBuffer:
@@ -131,6 +132,15 @@ class ToolCallBuffer:
             self._end(out)
         except DragomanError as error:
             self._events([failures.from_exception(error)], out)
+        return out
+
+    def fail(self, message: str) -> list[Call]:
+        """End an answer whose stream broke off: SDKs report that with an exception. Returns the cut calls.
+
+        An answer that ended before stays as it is.
+        """
+        out: list[Call] = []
+        self._events([Failed(FailureKind.UPSTREAM, message, failures.STATUS[FailureKind.UPSTREAM])], out)
         return out
 
     def read(self, stream: Iterable[object]) -> Iterator[Call]:
@@ -270,6 +280,8 @@ class ToolCallBuffer:
             given = self._given.get(receipt.id)
             if given is None or receipt.dropped not in ("cut", "duplicate"):
                 continue
+            # A duplicate has the id of a call that already has its answer. Two answers for one id are an
+            # error at every provider.
             if given.id and any(call.given_id == given.id for _, call in self._finished):
                 continue
             reason = "duplicate" if receipt.dropped == "duplicate" else "cut"

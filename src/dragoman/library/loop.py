@@ -16,20 +16,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar, overload
+from contextlib import suppress
+from typing import Any, Final, Literal, TypeVar, overload
 
 import msgspec
 
 from ..model.events import Failed, Stop, Usage
 from ..tools.loop_detection import Turn, canonical, repeated
-from .adapters import Adapter, Entry, ToolAnswer, adapter_for, definitions
+from ..tools.rules import rules
+from .adapters import Adapter, Entry, SdkClient, ToolAnswer, adapter_for, definitions
 from .buffer import ToolCallBuffer
 from .calls import Call, FailedCall, Finished
+from .options import check_options
 from .run import arun_call, run_call
 from .signatures import LocalTool, local_tool
 
 EndReason = Literal["done", "failed", "turns", "attempts", "repeats"]
 F = TypeVar("F", bound=Callable[..., Any])
+_END: Final = object()
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +133,7 @@ class ToolLoop:
 
     def __init__(
         self,
-        client: Any = None,
+        client: SdkClient | None = None,
         *,
         protocol: str | None = None,
         tools: Iterable[Callable[..., Any] | LocalTool] = (),
@@ -151,6 +155,8 @@ class ToolLoop:
         self._rules_off = rules_off
         self._on_call = on_call
         self._request = request
+        self._check_options(request)
+        rules(rules_off)  # tells an unknown name at once
         for tool in tools:
             self._add(tool if isinstance(tool, LocalTool) else local_tool(tool))
 
@@ -173,32 +179,43 @@ class ToolLoop:
 
     def run(self, messages: str | Sequence[Entry], **request: Any) -> Run:
         """Send requests and run their calls, until the model is done or a limit is reached."""
-        adapter, conversation = self._begin(messages)
+        adapter, conversation = self._begin(messages, request)
         for _ in self._steps(adapter, conversation, request):
             pass
         return _finished(conversation)
 
     async def arun(self, messages: str | Sequence[Entry], **request: Any) -> Run:
         """`run` with an async client. The calls of one turn run in parallel."""
-        adapter, conversation = self._begin(messages)
+        adapter, conversation = self._begin(messages, request)
         async for _ in self._asteps(adapter, conversation, request):
             pass
         return _finished(conversation)
 
     def steps(self, messages: str | Sequence[Entry], **request: Any) -> Iterator[Step]:
         """`run`, one step at a time."""
-        return self._steps(*self._begin(messages), request)
+        return self._steps(*self._begin(messages, request), request)
 
     def asteps(self, messages: str | Sequence[Entry], **request: Any) -> AsyncIterator[Step]:
         """`arun`, one step at a time."""
-        return self._asteps(*self._begin(messages), request)
+        return self._asteps(*self._begin(messages, request), request)
 
     def _add(self, tool: LocalTool) -> None:
         if tool.name in self.tools:
             raise ValueError(f"a tool named {tool.name!r} exists already: give this one another name")
         self.tools[tool.name] = tool
 
-    def _begin(self, messages: str | Sequence[Entry]) -> tuple[Adapter, _Conversation]:
+    def _check_options(self, given: Iterable[str]) -> None:
+        create = None
+        if self._client is not None:
+            adapter = adapter_for(self._client, self._protocol)
+            with suppress(AttributeError):  # not the SDK's client: the first request tells what is missing
+                create = adapter.create(self._client, False, False)
+        check_options(given, _OPTIONS, create)
+
+    def _begin(
+        self, messages: str | Sequence[Entry], request: Iterable[str]
+    ) -> tuple[Adapter, _Conversation]:
+        self._check_options(request)
         adapter = adapter_for(self._client, self._protocol)
         history = [adapter.prompt(messages)] if isinstance(messages, str) else list(messages)
         return adapter, _Conversation(adapter, history, self._bounds)
@@ -212,7 +229,8 @@ class ToolLoop:
         while conversation.ended is None:
             buffer, received = self._buffer(adapter), list[Any]()
             reply = self._ask(adapter, conversation, request, is_async=False)
-            for item in reply if self._stream else (reply,):
+            items = iter(reply if self._stream else (reply,))
+            while (item := _next(items, buffer)) is not _END:
                 received.append(item)
                 self._show(buffer.feed(item))
             self._show(buffer.close())
@@ -226,7 +244,8 @@ class ToolLoop:
         while conversation.ended is None:
             buffer, received = self._buffer(adapter), list[Any]()
             reply = await self._ask(adapter, conversation, request, is_async=True)
-            async for item in reply if self._stream else _only(reply):
+            items = aiter(reply if self._stream else _only(reply))
+            while (item := await _anext(items, buffer)) is not _END:
                 received.append(item)
                 self._show(buffer.feed(item))
             self._show(buffer.close())
@@ -254,6 +273,35 @@ class ToolLoop:
         if self._on_call is not None:
             for call in calls:
                 self._on_call(call)
+
+
+_OPTIONS = frozenset(inspect.signature(ToolLoop).parameters) - {"client", "request"}
+
+
+def _next(items: Iterator[Any], buffer: ToolCallBuffer) -> Any:
+    """The next item of the SDK's stream, or `_END`. A stream that breaks off fails the answer.
+
+    Each SDK raises other exceptions for a cut (httpx, aiohttp, its own), so all are caught here. An exception
+    of the caller's own code (`on_call`) is not raised here, and passes.
+    """
+    try:
+        return next(items, _END)
+    except Exception as error:  # noqa: BLE001 - the steps so far must not be lost
+        buffer.fail(_broke_off(error))
+        return _END
+
+
+async def _anext(items: AsyncIterator[Any], buffer: ToolCallBuffer) -> Any:
+    """`_next` for an async stream."""
+    try:
+        return await anext(items, _END)
+    except Exception as error:  # noqa: BLE001 - the steps so far must not be lost
+        buffer.fail(_broke_off(error))
+        return _END
+
+
+def _broke_off(error: Exception) -> str:
+    return f"the model's answer broke off: {str(error) or type(error).__name__}"
 
 
 def _to_answer(buffer: ToolCallBuffer) -> list[Finished]:

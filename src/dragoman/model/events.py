@@ -20,7 +20,7 @@ from .messages import Citation, Part, Seal
 
 
 class Stop(StrEnum):
-    """The neutral stop reasons (protocols.md, table 2.1)."""
+    """The neutral stop reasons."""
 
     END = "end"
     TOOL = "tool"
@@ -65,8 +65,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def updated(self, newer: Usage) -> Usage:
         """Apply `newer` counts. Counts are cumulative in every protocol, so later ones replace earlier ones.
 
-        Input may shrink: Anthropic sends smaller counts after compaction (protocols.md 4.7, 100). Output only
-        grows (law 24), because the client may already have the larger count.
+        Input may shrink: Anthropic sends smaller counts after compaction. Output only grows, because the
+        client may already have the larger count.
         """
         counts = msgspec.structs.astuple(newer)
         if self is NO_USAGE:
@@ -127,6 +127,8 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
 
     block: int
     text: str
+    separates: bool = False
+    """Is the text the blank line between two parts of a reasoning summary? Only Responses has such parts."""
 
 
 class ArgumentsDelta(msgspec.Struct, frozen=True, gc=False):
@@ -197,6 +199,8 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
     retry_after: float | None = None
     param: str | None = None
     """The field of the upstream's request that it complains of."""
+    used_up: bool = False
+    """A quota or credit of the key is used up. The same key fails again until the quota is renewed."""
 
 
 Event = (

@@ -1,7 +1,7 @@
 """The neutral request: a conversation, its tools and its settings, in any protocol.
 
 A neutral message corresponds to one message of the client's protocol (one Chat message, one Responses item).
-Only the writers merge messages, so reading loses nothing (law 35). Content without neutral meaning stays in
+Only the writers merge messages, so reading loses nothing. Content without neutral meaning stays in
 `raw` (the value as the client sent it) or `extras` (unknown fields). Only an upstream of the same protocol
 gets it. All values are frozen. To change one, build a new one without `raw`. Frozen values hold no reference
 cycles, so the garbage collector need not track them (`gc=False`).
@@ -51,7 +51,7 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
 
 
 class Seal(msgspec.Struct, frozen=True, gc=False):
-    """Opaque reasoning: a signature or encrypted content. Only its issuer gets it back, unchanged (law 32).
+    """Opaque reasoning: a signature or encrypted content. Only its issuer gets it back, unchanged.
 
     `protocol` is the protocol that it belongs to. `issuer` is the upstream that created it, if known.
     """
@@ -105,7 +105,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: str | None = None
     url: str | None = None
     file_id: str | None = None
-    keeper: str = ""
+    file_provider: str = ""
     """The provider that stores the file `file_id`. Protocols of one provider share its files."""
     text: str | None = None
     """A plain-text document."""
@@ -127,6 +127,17 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     text: str = ""
     seal: Seal | None = None
     extras: dict[str, Any] | None = None
+    summaries: tuple[str, ...] = ()
+    """The parts of a Responses summary, if it has several. `text` holds them with blank lines between."""
+
+
+SEPARATOR = "\n\n"
+"""Stands between parts of reasoning that share one text."""
+
+
+def thinking_text(thoughts: Iterable[Thinking]) -> str:
+    """The text of several thinking parts, for a protocol with one field for all reasoning of a turn."""
+    return SEPARATOR.join([thought.text for thought in thoughts if thought.text])
 
 
 REPLAYED = "replayed"
@@ -171,7 +182,7 @@ class Opaque(msgspec.Struct, frozen=True, gc=False):
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
-    """A page that a web search found. `text` is what the search says about it."""
+    """A page that a web search found. `text` is the excerpt in the search result."""
 
     url: str
     title: str = ""
@@ -179,14 +190,14 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A web search that Dragoman ran for the model, and what it found. Answers have it; requests do not:
-    a reader turns it into an ordinary call and its result."""
+    """A web search that Dragoman ran for the model, with its result. Only answers contain it: request readers
+    turn it into an ordinary call and its result."""
 
     id: str
     query: str
     sources: tuple[Source, ...] = ()
     error: str | None = None
-    """Why nothing was found, as Anthropic's code: `unavailable`, `max_uses_exceeded`, …"""
+    """One of Anthropic's error codes: `unavailable`, `max_uses_exceeded`, …"""
 
 
 Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque | Search
@@ -209,10 +220,10 @@ class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     headers: dict[str, str] | None = None
     allowed: tuple[str, ...] | None = None
-    """The only tools that may be called. None: all but those that are denied."""
+    """The tools that may be called. None: all tools except the denied ones."""
     denied: tuple[str, ...] = ()
-    approval: bool | None = False
-    """Must the user approve of each call? None: not said, which is "yes" where the client may say it."""
+    approval: bool = False
+    """Must the user approve each call?"""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -234,7 +245,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     grammar_syntax: str | None = None
     hosted: str | None = None
     server: ToolServer | None = None
-    """Of a hosted tool that stands for the tools of an MCP server, if its address is known."""
+    """The MCP server of a hosted tool that provides the server's tools; None if its address is unknown."""
     deferred: bool = False
     cache: Cache | None = None
     raw: Raw | None = None
@@ -322,6 +333,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     include_usage: bool = True
     """Chat clients get usage in a stream only if they ask for it. All other protocols always send it."""
+    betas: tuple[str, ...] = ()
+    """Beta features that the client names in the body. Only an upstream of the same protocol gets them."""
     extras: dict[str, Any] | None = None
     """Top-level fields without neutral meaning. Only an upstream of the same protocol gets them."""
     raw: Raw | None = None

@@ -29,6 +29,7 @@ from .messages import Media, Opaque, Refusal, Search, Text, Thinking, ToolCall, 
 State = Literal["idle", "open", "over"]
 
 ANSWER: dict[State, dict[type, State]] = {
+    # A failure may be the first event: an upstream can refuse a request inside an HTTP 200.
     "idle": {Start: "open", Ping: "idle", Unknown: "idle", Failed: "over"},
     "open": {
         BlockStart: "open",
@@ -50,6 +51,7 @@ BLOCK: dict[type, frozenset[type]] = {
     Text: frozenset({TextDelta, CitationAdded, BlockEnd}),
     Refusal: frozenset({TextDelta, BlockEnd}),
     Thinking: frozenset({TextDelta, Sealed, BlockEnd}),
+    # Gemini signs calls, not only thoughts.
     ToolCall: frozenset({ArgumentsDelta, Sealed, BlockEnd}),
     ToolResult: frozenset({BlockEnd}),
     Media: frozenset({BlockEnd}),

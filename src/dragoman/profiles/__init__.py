@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .agents import AGENTS
+from .background import in_background
 from .detection import HeadClues, detect, head_clues
-from .profile import Arguments, Profile, Signs
+from .profile import Arguments, Background, Profile, Signs
 from .registry import PROFILES, UNKNOWN
 from .sdks import SDKS
 
@@ -14,9 +15,11 @@ __all__ = [
     "SDKS",
     "UNKNOWN",
     "Arguments",
+    "Background",
     "HeadClues",
     "Profile",
     "Signs",
     "detect",
     "head_clues",
+    "in_background",
 ]

@@ -6,10 +6,12 @@ The tools here only detect the agent. The mistakes that models make in a tool's 
 
 from __future__ import annotations
 
-from .profile import Profile, Signs
+from .profile import Background, Profile, Signs
 
 ALL_FOUR = ("anthropic", "openai-chat", "openai-responses", "gemini")
 
+# Qwen Code also sends a `claude-cli/` user agent. So no sign is enough by itself, and `detection.py` adds
+# them up.
 _CLAUDE_HEADERS = {
     "x-claude-code-session-id": ("",),
     "anthropic-beta": ("claude-code-",),
@@ -23,6 +25,10 @@ _CLAUDE_TOOLS = frozenset(
     }
 )  # fmt: skip
 
+# Its titles have a schema. Older versions, and its summaries of web pages, use the small model without tools.
+# The check of the quota asks for one token.
+_CLAUDE_BACKGROUND = Background(models=("haiku",), has_schema=True, max_tokens=1)
+
 CLAUDE_CODE = Profile(
     name="claude-code",
     title="Claude Code",
@@ -33,6 +39,7 @@ CLAUDE_CODE = Profile(
         fields=_CLAUDE_FIELDS,
         tools=_CLAUDE_TOOLS,
     ),
+    background=_CLAUDE_BACKGROUND,
     notes=(
         "Sends `HEAD /` or `HEAD /api/hello` before its first request.",
         "Puts `system` entries between its messages, each with its own effort.",
@@ -50,6 +57,7 @@ CLAUDE_AGENT_SDK = Profile(
         fields=_CLAUDE_FIELDS,
         tools=_CLAUDE_TOOLS,
     ),
+    background=_CLAUDE_BACKGROUND,
     notes=("Runs Claude Code, so its notes apply here too.",),
 )
 
@@ -107,6 +115,7 @@ CURSOR = Profile(
             }
         ),
     ),
+    # Cursor took the first fragment for all arguments: "Add OpenRouter Example" became "A".
     arguments="whole",
     notes=(
         "May run a call with incomplete arguments, so it gets them in one piece.",
@@ -129,12 +138,16 @@ GEMINI_CLI = Profile(
             }
         ),
     ),
+    background=Background(prompts=("Task Routing AI",), has_schema=True),
     notes=("May first ask a small model which model to use, with a schema whose types are in capitals.",),
 )  # fmt: skip
 
 _OPENCODE_TOOLS = frozenset(
     {"bash", "edit", "glob", "grep", "read", "skill", "task", "todowrite", "webfetch", "write"}
 )
+
+# The prompt of its summaries is another one: they are long and need a good model.
+_OPENCODE_BACKGROUND = Background(prompts=("title generator",))
 
 OPENCODE = Profile(
     name="opencode",
@@ -145,6 +158,7 @@ OPENCODE = Profile(
         prompts=("You are opencode",),
         tools=_OPENCODE_TOOLS,
     ),
+    background=_OPENCODE_BACKGROUND,
     notes=("First requests a title, without tools.", "Puts cache marks on calls."),
 )
 
@@ -162,6 +176,7 @@ KILO = Profile(
         prompts=("You are Kilo",),
         tools=_OPENCODE_TOOLS | {"kilo_local_recall"},
     ),
+    background=_OPENCODE_BACKGROUND,
     notes=("A fork of opencode.",),
 )
 

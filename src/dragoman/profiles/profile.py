@@ -25,6 +25,22 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the tools that the client offers."""
 
 
+class Background(msgspec.Struct, frozen=True, kw_only=True):
+    """Signs of the requests that a client sends for itself: titles, routing, quota checks.
+
+    Such a request offers no tools and shows one of these signs.
+    """
+
+    models: tuple[str, ...] = ()
+    """Words in the model's name."""
+    prompts: tuple[str, ...] = ()
+    """Words in the system prompt."""
+    has_schema: bool = False
+    """The answer must fit a JSON schema."""
+    max_tokens: int = 0
+    """The answer may have so many tokens at most."""
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One client: how to detect it, and how to answer it."""
 
@@ -37,5 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Send tool arguments as they arrive (`live`), or in one piece when a call is complete (`whole`)."""
     keepalives: Mapping[str, bytes] = {}
     """By protocol: the keepalive for this client, if the protocol's default does not work."""
+    background: Background | None = None
+    """How its background requests differ from the others; None: it sends none, or they are not known."""
     notes: tuple[str, ...] = ()
     """Remarks for the documentation."""

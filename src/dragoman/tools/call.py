@@ -55,7 +55,7 @@ class CopyCheck:
         self._position = 0
 
     def still_equal(self, compact: str) -> bool:
-        """Whether the earlier call goes on with `compact` too."""
+        """Does the earlier call continue with `compact`, too?"""
         start = self._position
         self._position += len(compact)
         return self._earlier.compact[start : self._position] == compact

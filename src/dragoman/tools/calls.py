@@ -164,7 +164,8 @@ class CallTracker:
     def _new(self, event: BlockStart, upstream: ToolCall) -> ActiveCall:
         names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
         called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
-        if called is None and name and self._plan.undeclared is not None:
+        hosted = self._plan.same and names.hosts(name)  # the client declared it by this name
+        if called is None and name and self._plan.undeclared is not None and not hosted:
             name = self._plan.undeclared.out(name)
         kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
         part = ToolCall(
@@ -290,6 +291,8 @@ class CallTracker:
         if not any(item.problems for item in found):
             return ()
         self._attempts -= 1
+        for call, ended in held:
+            call.refuse(ended)
         again = [*(call for call, _ in held), *self.searches]
         found += [Rejected(search.as_made, ()) for search in self.searches]
         self.searches = []
@@ -325,6 +328,6 @@ def _search(call: ActiveCall) -> SearchCall:
 
 
 def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
-    """The upstream's extras, and the name of the client's built-in tool if the tool stands for one."""
+    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one."""
     builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
     return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}

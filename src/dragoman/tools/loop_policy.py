@@ -16,7 +16,7 @@ from .loop_detection import Repetition, Turn, canonical, repeated
 _Answered = tuple[ToolCall, ToolResult]
 
 
-def noticed(request: Request) -> Repetition | None:
+def find_loop(request: Request) -> Repetition | None:
     """The loop at the end of the conversation, or None."""
     answered = _answered_calls(request.messages)
     *others, last = answered[-3:] or [None]
@@ -26,7 +26,7 @@ def noticed(request: Request) -> Repetition | None:
     return repeated(_Turns(answered))
 
 
-def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
+def apply_policy(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
     """`request`, with a note after `note_after` repetitions. Raises `BadRequest` after `stop_after`."""
     tools = " and ".join(dict.fromkeys(name for name, _, _ in found.turns))
     if stop_after and found.count >= stop_after:

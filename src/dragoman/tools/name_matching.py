@@ -14,6 +14,7 @@ from .rules.tables import squash
 from .schema import ToolSchema, compile_schema
 
 _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
+# Gemini writes `default_api.`, gpt-oss and Kimi write `functions.`.
 _PREFIX = re.compile(r"(?:default_api|default|functions?|tools?)[.:/]+", re.IGNORECASE)
 # Kimi's call ids (`functions.search:0`) sometimes arrive as names.
 _COUNT = re.compile(r":\d+$")

@@ -12,7 +12,8 @@ from ..protocols.common.tool_names import ToolNames
 
 # Ids of server tools: Anthropic's, also after another gateway turned them into Chat calls; and xAI's.
 PROVIDER_IDS = ("srvtoolu_", "xs_call_")
-# xAI shows the calls of its hosted tools as freeform calls with these names.
+# xAI shows the calls of its hosted tools (X search, browsing) as `custom_tool_call` items with these names,
+# already executed and without an output. A client that got them would try to run them.
 _NAMES = frozenset(
     {
         "browse_page",
@@ -36,7 +37,7 @@ def is_run_by_provider(call: ToolCall, names: ToolNames, *, same: bool) -> bool:
     `same`: the client speaks the upstream's protocol, so it knows the hosted tools.
     """
     kind = (call.extras or {}).get(RUN_BY_PROVIDER)
-    if same and names.hosts(str(kind)):
+    if same and (names.hosts(str(kind)) or names.hosts(call.name)):
         return False  # Moonshot's `builtin_function`: the client declares it and returns its result
     if call.id.startswith(PROVIDER_IDS) or kind is not None:
         return True

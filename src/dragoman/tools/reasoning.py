@@ -1,6 +1,6 @@
 """Reasoning in its own field: calls that were lost in it, and reasoning that arrives twice.
 
-Some servers leave a model's tool call in the reasoning. Such a call is real only if nothing follows: no
+Some servers leave a model's tool call in the reasoning (vllm#55759). It is real only if nothing follows: no
 answer and no other call. So from the first call on, reasoning waits. If a block follows, the model only
 talked about calls, and the text goes out as reasoning.
 """

@@ -42,7 +42,7 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """False: the client did not declare the tool. True if it declared no tools at all."""
 
     @property
-    def fate(self) -> str:
+    def outcome(self) -> str:
         """The result in one word, for metrics."""
         if self.dropped is not None:
             return self.dropped

@@ -1,6 +1,6 @@
-"""Web search for upstreams that have none: an ordinary function in place of the hosted tool.
+"""Web search for upstreams without one: an ordinary function replaces the hosted tool.
 
-The model calls the function, Dragoman runs the search, and the model is asked again with what was found.
+The model calls the function, Dragoman runs the search, and the model gets the result in another request.
 Nothing here does I/O: `gateway/searching.py` runs the search.
 """
 
@@ -28,7 +28,7 @@ _DESCRIPTION = (
 
 
 class SearchTool(msgspec.Struct, frozen=True, kw_only=True):
-    """The function that stands for the client's hosted tool, and the client's own limits."""
+    """The function that replaces the client's hosted tool, and the client's limits for searches."""
 
     name: str
     max_uses: int | None = None
@@ -47,10 +47,7 @@ class SearchTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchCall(msgspec.Struct, frozen=True):
-    """A search that the model asked for. `id` is the client's name for the call.
-
-    The query is empty if the model gave none.
-    """
+    """A search that the model requests. `id` is the client's id of the call. The query may be empty."""
 
     id: str
     call: ToolCall
@@ -58,7 +55,7 @@ class SearchCall(msgspec.Struct, frozen=True):
 
 
 def hosted_search(request: Request) -> tuple[int, Tool] | None:
-    """The hosted web search among the tools of a request, and its place."""
+    """The index of the hosted web search in the tools of a request, and the tool."""
     for at, tool in enumerate(request.tools):
         if tool.kind == "hosted" and tool.hosted == SEARCH:
             return at, tool
@@ -66,7 +63,7 @@ def hosted_search(request: Request) -> tuple[int, Tool] | None:
 
 
 def is_expected(request: Request) -> bool:
-    """Is an answer without a search no answer to this request?
+    """Does the client certainly expect a search? Then an answer from the model's memory would be wrong.
 
     Claude Code's WebSearch and Gemini CLI's google_web_search send a request whose only tool is the search.
     """
@@ -84,7 +81,7 @@ def _hosted_name(request: Request) -> str | None:
 
 
 def as_function(request: Request) -> tuple[Request, SearchTool]:
-    """`request` with an ordinary function in place of the hosted search."""
+    """Replace the hosted search of `request` by an ordinary function."""
     found = hosted_search(request)
     assert found is not None
     at, hosted = found
@@ -99,7 +96,7 @@ def as_function(request: Request) -> tuple[Request, SearchTool]:
 
 
 def without(request: Request) -> Request:
-    """`request` without its web search, which the client can do without."""
+    """Remove the web search from `request`."""
     tools = tuple(tool for tool in request.tools if tool.hosted != SEARCH)
     settings, choice = request.settings, request.settings.tool_choice
     if choice is not None and choice.allowed is not None:
@@ -117,7 +114,7 @@ def _renamed(choice: ToolChoice, before: str, now: str) -> ToolChoice:
 
 
 def free_choice(request: Request) -> Request:
-    """The search was run: the model may answer now, also where the client forced the search."""
+    """Lift a forced tool choice after the search: otherwise the model would search again and never answer."""
     choice = request.settings.tool_choice
     if choice is None or choice.mode not in ("named", "required"):
         return request
@@ -128,7 +125,7 @@ def free_choice(request: Request) -> Request:
 
 
 def _limits(hosted: Tool, name: str) -> SearchTool:
-    """What the client says in its own words. Anthropic and OpenAI name the domains alike."""
+    """Read the client's limits from its hosted tool. Anthropic and OpenAI use the same names for domains."""
     raw: Any = None if hosted.raw is None else hosted.raw.parsed
     given: Obj = raw if is_object(raw) else {}
     filters = given.get("filters")

@@ -38,7 +38,7 @@ from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
 from .search import SearchCall
-from .text import TextBlocks
+from .text import TextStage
 
 _UNCHANGED = frozenset({UsageSeen, Ping, Unknown})
 # Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
@@ -57,7 +57,7 @@ class ToolStage:
         self._same = plan.same
         self._numbers: Numbers = count()
         self._calls = CallTracker(plan, self._numbers)
-        self._text = TextBlocks(plan, self._numbers, self._calls)
+        self._text = TextStage(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
         self.over = False
         """The answer has ended: later events are ignored."""

@@ -16,7 +16,7 @@ from .rules.answer_rules import CALL_IN_REASONING
 from .text_filters import LoneMark, Piece, TextFilters, catalog
 
 
-class TextBlocks:
+class TextStage:
     """Processes the text and reasoning blocks of one answer."""
 
     __slots__ = (
@@ -114,9 +114,14 @@ class TextBlocks:
         if self._repeat is not None:
             self._repeat.seen.append(event.text)
         number = self._open_thinking(event.block, out) if text else None
-        if number is not None:
-            same = number == event.block and text == event.text
-            out.append(event if same else TextDelta(number, text))
+        if number is None:
+            return
+        if event.separates and text != event.text and text.endswith(event.text):
+            # The filter held text back until now. The boundary stays an event of its own.
+            out.append(TextDelta(number, text.removesuffix(event.text)))
+            text = event.text
+        same = number == event.block and text == event.text
+        out.append(event if same else TextDelta(number, text, event.separates and text == event.text))
 
     def cite(self, event: CitationAdded, out: list[Event]) -> None:
         """Process a citation for the open text."""

@@ -1,6 +1,7 @@
 """Splits reasoning in tags from the answer's text while it streams.
 
-Tags count only at the beginning of the answer. Further on, the answer talks about tags.
+Tags count only at the beginning of the answer. Further on, the answer talks about tags (koma#63). Servers
+leave tags in the text if they have no reasoning parser for the model, or the wrong one.
 """
 
 from __future__ import annotations

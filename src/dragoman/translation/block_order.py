@@ -1,8 +1,9 @@
 """Send one block at a time to clients whose protocol does not interleave blocks.
 
 An OpenAI Chat upstream may interleave the fragments of several calls. Anthropic's stream grammar is
-sequential (protocols.md 1A.7), and the encoders for Responses, Gemini and Cursor have one open block. The
-first block streams live. Events of later blocks wait until the blocks before them end.
+sequential, and the encoders for Responses, Gemini and Cursor have one open block. The first block streams
+live. Events of later blocks wait until the blocks before them end. (Anthropic's Python SDK accepts
+interleaved blocks, but the documented grammar does not, and some clients have their own parsers.)
 """
 
 from __future__ import annotations

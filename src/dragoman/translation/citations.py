@@ -1,4 +1,4 @@
-"""After a web search that Dragoman ran: a page that the model names in its words becomes a citation."""
+"""After a web search by Dragoman, turn each address of a found page in the model's text into a citation."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from ..model.events import BlockEnd, BlockStart, CitationAdded, Event, TextDelta
 from ..model.messages import Citation, Search, Source, Text
 
-# What may follow an address that is not a longer one: "https://a.example/x" is not "https://a.example/xy".
+# The characters that may follow an address in a text: "https://a.example/x" is not "https://a.example/xy".
 _ENDS = r"/?(?![\w%/~-]|[.?#&=]\w)"
 
 
 class CitationStage:
-    """Watches the text blocks of one answer. A block's citations come just before its end."""
+    """Reads the text blocks of one answer. The citations of a block come just before its end."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
         self._texts: dict[int, list[str]] = {}
 
     def add(self, found: Sequence[Search]) -> None:
-        """More pages that may be cited."""
+        """Add found pages, which the text may cite."""
         for search in found:
             for source in search.sources:
                 self._sources.setdefault(source.url.rstrip("/"), source)

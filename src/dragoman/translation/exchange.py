@@ -18,7 +18,7 @@ from ..model.order import Order
 from ..protocols.base import ClientProtocol, Encoder
 from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
-from ..protocols.registry import client_protocol, protocol
+from ..protocols.registry import client_protocol, upstream_protocol
 from ..tools import reask, search
 from ..tools.reask import Rejected, Turns
 from ..tools.search import SearchCall
@@ -69,13 +69,13 @@ class Exchange:
         self.usage = NO_USAGE
         self.text_only = True
         """Are all blocks so far plain text?"""
-        self._upstream = protocol(upstream)
+        self._upstream = upstream_protocol(upstream)
         self._client = client if isinstance(client, ClientProtocol) else client_protocol(client)
         self._same = self._upstream.name == self._client.name
         self._options = options
         self._turns = Turns() if options.invalid == "reask" or options.search else None
         self._citing: CitationStage | None = None
-        """Set when a search was run: later words may name what it found."""
+        """Set after the first search: later text may cite the found pages."""
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._stage = ToolStage(tool_plan(options, self._client, names, same=self._same))
         self.receipts = self._stage.receipts
@@ -115,13 +115,13 @@ class Exchange:
 
     @property
     def searches(self) -> tuple[SearchCall, ...]:
-        """The searches that have to be run now. Until `searched` is called the answer does not go on."""
+        """The searches to run now. The answer continues after `searched`."""
         return self._stage.searches
 
     def searched(self, found: Sequence[Search]) -> bytes:
-        """What was found, for each of `searches`; returns what the client gets now.
+        """Take the result of each of `searches`. Returns the bytes for the client.
 
-        If the client has calls to run, its answer is over with this. If not, ask the upstream `again`.
+        If the client has calls to run, this ends its answer. Otherwise continue with `again`.
         """
         self._citing = self._citing or CitationStage()
         self._citing.add(found)
@@ -130,7 +130,7 @@ class Exchange:
         return data
 
     def again(self, request: Request, found: Sequence[Search] = ()) -> Request:
-        """The request that asks for the rejected calls again, or goes on with what was found.
+        """The request for the next turn: it rejects calls, or contains the results of searches.
 
         Its answer is then fed to this exchange.
         """
@@ -176,6 +176,8 @@ class Exchange:
         out: list[bytes] = []
         try:
             for frame in self._reader.close() if data is None else self._reader.feed(data):
+                # msgspec does not check the UTF-8 of members that stay raw, and those are copied to the
+                # client.
                 if not (frame.data.isascii() or is_utf8(frame.data)):
                     raise UpstreamError("the upstream sent an event that is not UTF-8")
                 self._frames += 1

@@ -37,8 +37,8 @@ _UNCHANGED = (Start, UsageSeen, Failed)
 def summarising(request: Request, trigger: str) -> Request:
     """Build the request for a summary. `trigger` is the type of the item that asks for compaction.
 
-    The tools stay in the request. Anthropic refuses a history with tool calls if `tools` is missing
-    (protocols.md 4.5, 51), and a changed tool list would invalidate the prompt cache.
+    The tools stay in the request. Anthropic refuses a history with tool calls if `tools` is missing, and a
+    changed tool list would invalidate the prompt cache.
     """
     messages = [message for message in request.messages if not _is_trigger(message, trigger)]
     settings = msgspec.structs.replace(

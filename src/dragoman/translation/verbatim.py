@@ -55,12 +55,9 @@ class VerbatimPassthrough:
         expected, sent = self._differing = self._differing or (AccumulatedEvents(), AccumulatedEvents())
         expected.add(decoded)
         sent.add(outgoing)
-        if not sent.is_prefix_of(expected, outgoing):
-            return self.stop()
-        equal = sent.equals(expected)
-        if end == "over" and not equal:
-            return self.stop()
-        return self._release() if equal and end != "announced" else b""
+        if sent.equals(expected):
+            return b"" if end == "announced" else self._release()
+        return b"" if end != "over" and sent.is_prefix_of(expected, outgoing) else self.stop()
 
     def stop(self) -> bytes:
         """End the pass-through. The encoder writes the waiting frames and everything after them."""
@@ -109,12 +106,10 @@ class AccumulatedEvents:
         return all(self._text_of(block) == other._text_of(block) for block in ended)
 
     def equals(self, other: AccumulatedEvents) -> bool:
-        """Is the content the same? Call it only after `is_prefix_of`: it compares events by their number."""
-        if self._length != other._length or len(self._others) != len(other._others):
+        """Is the content the same?"""
+        if self._length != other._length or self._others != other._others:
             return False
-        if len(self._outside_blocks) != len(other._outside_blocks):
-            return False
-        return self._joined() == other._joined()
+        return self._outside_blocks == other._outside_blocks and self._joined() == other._joined()
 
     def _text_of(self, block: int) -> str:
         return "".join(self._texts.get(block, ()))

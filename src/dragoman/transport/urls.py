@@ -47,6 +47,7 @@ class Url(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=512)
 def parse(text: str) -> Url:
     """Parse a URL. Raises ValueError for text that is no URL, or that other parsers may read differently."""
+    # `urlsplit` silently removes tabs and newlines, as browsers do. Another parser may not.
     if _CONTROL.search(text):
         raise ValueError("a URL cannot contain control characters")
     parts = urlsplit(text)

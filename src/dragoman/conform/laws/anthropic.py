@@ -24,22 +24,31 @@ from .framing import (
     whole_object,
 )
 
+# What breaks without each law was tried with anthropic-sdk-python 2.8: RuntimeError if another event comes
+# first, and AttributeError if `message_start` lacks `content` or `usage`.
 START = Law("message-start", "one message_start, before everything else")
+# The SDK skips events without a name. An error without `event: error` is lost, and the answer looks complete.
 EVENT_NAME = Law("event-name", "the name of an event is its type")
 HEAD = Law("message-head", "the message has its type, role, id, model and stop_sequence")
+# IndexError at a gap. With a repeated index, the second block is appended to the first.
 BLOCK_INDEX = Law("block-index", "blocks are numbered 0, 1, 2, …")
 ONE_BLOCK = Law(
     "one-block-open", "one block is open at a time; deltas go into it; all are closed before message_delta"
 )
+# Claude Code ignores the input in `content_block_start`.
 EMPTY_START = Law("empty-start", "a block and a message start empty: clients only read the deltas")
+# The Python SDK drops such a delta, Claude Code stops with an error (litellm#33224).
 DELTA_KIND = Law("delta-kind", "a delta fits the kind of its block")
+# The SDK overwrites the signature with the next one and does not append.
 SIGNATURE = Law("signature-last", "the signature comes in one delta, the last of its block")
 NO_EMPTY_BLOCK = Law(
     "no-empty-block", "no text or thinking block is empty: Anthropic refuses it in a request"
 )
 CALL_ID = Law("call-id", "tool ids match [A-Za-z0-9_-]{1,64} and are unique")
 CALL_NAME = Law("call-name", "tool names match [A-Za-z0-9_-]{1,128}")
+# A later `message_delta` without a stop reason erases it.
 STOP = Law("stop-reason", "there is one known stop_reason, and it fits the content")
+# AttributeError if `message_delta` has no usage.
 USAGE = Law("usage", "token counts are present, and output_tokens never goes down")
 TERMINAL = Law("terminal-event", "message_stop or error ends the stream, once, with nothing after it")
 ERROR = Law("error-form", "an error is {type: error, error: {type, message}}")

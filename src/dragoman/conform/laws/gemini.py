@@ -25,11 +25,14 @@ from .framing import (
     whole_object,
 )
 
+# What breaks without each law was tried with google-genai 3.1: an `event:` line, a comment, `[DONE]` or a
+# byte-order mark ends its line reader with UnknownApiResponseError.
 NO_NAMES = Law("no-event-names", "events have no name: the SDK's reader fails on one")
 CONSTANT = Law("constant-head", "responseId and modelVersion are the same in every chunk")
 CONTENT = Law("content", "content has the role model, and text is text")
 CALL_NAME = Law("call-name", "a functionCall has a name")
 CALL_ID = Law("call-id", "call ids, if present, are unique and not empty")
+# ValidationError. The URL-safe alphabet is accepted.
 SIGNATURE = Law("signature", "a thoughtSignature is base64")
 USAGE = Law("usage", "counts are numbers, totalTokenCount is their sum, and none goes down")
 TERMINAL = Law("terminal-event", "one finishReason or error ends the stream, with nothing after it")

@@ -8,7 +8,10 @@ from .base import Complaints, Law
 
 TRANSFER = Law("clean-transfer", "the HTTP answer is complete and arrives in time")
 STATUS = Law("status-200", "a valid request gets status 200")
+# SDKs choose their parser by it.
 CONTENT_TYPE = Law("content-type", "streams are text/event-stream, bodies are application/json")
+# A 200 with an error body becomes an answer without content in OpenAI's and Anthropic's SDKs, and they do not
+# retry.
 ERROR_STATUS = Law("error-status", "an error instead of an answer has a status of 400 or more")
 DECLINED = Law("declines-malformed", "an invalid request gets a 4xx status")
 

@@ -26,18 +26,29 @@ from .framing import (
     whole_object,
 )
 
+# What breaks without each law was tried with openai-python 3.49: the comments name what its stream helper
+# does.
 NO_NAMES = Law("no-event-names", "events have no name: some readers skip events with a name")
 HEAD = Law("completion-head", "object, id, model and created are present")
+# A chunk with another `object` is skipped (Azure's asynchronous filter sends some).
 CONSTANT = Law("constant-head", "id, object, created and model are the same in every chunk")
+# IndexError if the first choice has index 1.
 CHOICES = Law("choice-index", "there is a choice, and choices are numbered 0, 1, 2, …")
+# A repeated role is concatenated: "assistantassistant".
 ROLE = Law("role", "the role is assistant, and only the first delta has it")
 TEXT = Law("text-fields", "content, refusal and reasoning are text or null")
+# TypeError without an index, IndexError at a gap.
 CALL_INDEX = Law("call-index", "tool calls are numbered 0, 1, 2, …")
+# A repeated id or name is concatenated: "call_1call_1". Without `type`, there are no events for the call.
 CALL_HEAD = Law("call-head", "id, type and name come in the first fragment of a call, and only there")
+# Agents match results to calls by id.
 CALL_ID = Law("call-id", "no two calls have the same id")
+# Agents run calls only after `tool_calls`.
 FINISH = Law("finish-reason", "one known finish_reason that fits the content, and no delta after it")
 USAGE = Law("usage", "total_tokens is the sum of the others")
+# Usage is lost if another chunk follows it. A stream without its end looks like a complete answer.
 TERMINAL = Law("terminal-event", "[DONE] or an error ends the stream, with nothing after it")
+# With `{"error": "text"}` or `{"detail": …}` the SDK shows no message.
 ERROR = Law("error-form", "an error is {error: {message, type}}")
 
 _COMPLETION = (HEAD, CHOICES, ROLE, TEXT, CALL_HEAD, CALL_ID, CALL_JSON, FINISH, USAGE, ERROR)

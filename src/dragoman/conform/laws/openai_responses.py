@@ -23,17 +23,22 @@ from .framing import (
 )
 from .openai_chat import ERROR as CHAT_ERROR
 from .openai_chat import check_error
-from .openai_responses_items import CALL_NAME, ITEM_ID, ITEM_ONCE, LAWS_OF_ITEMS, Item
+from .openai_responses_items import CALL_NAME, ITEM_ID, ITEM_ONCE, LAWS_OF_ITEMS, StreamedItem
 
+# What breaks without each law was tried with openai-python 3.49: RuntimeError if another event comes first.
 CREATED = Law("created-first", "response.created comes first, once, and without output")
 EVENT_NAME = Law("event-name", "the name of an event is its type")
 NUMBERED = Law("sequence-number", "sequence_number counts 0, 1, 2, …")
 HEAD = Law("response-head", "object, id, model, created_at and output are present")
+# RuntimeError, as with GitHub Copilot, which changes the ids in every event.
 CONSTANT = Law("constant-id", "the response id never changes")
 STATUS = Law("status", "the status fits the event, and an incomplete response has a reason")
+# RuntimeError if an index is used twice.
 OUTPUT_INDEX = Law("output-index", "items are numbered 0, 1, 2, …")
+# With an empty output in `response.completed`, the final response is empty, although all items were streamed.
 OUTPUT = Law("output-is-items", "the output of the last event is the list of the done items")
 CALL_ID = Law("call-id", "every call has a unique call_id")
+# Codex runs every call that is done.
 CUT_CALL = Law("cut-call", "a completed response has no call that was cut off")
 USAGE = Law("usage", "token counts are present, and total_tokens is their sum")
 TERMINAL = Law(
@@ -105,7 +110,7 @@ class _Stream:
     def __init__(self, complaints: Complaints) -> None:
         self.complain = complaints
         self.id: str | None = None
-        self.items: dict[int, Item] = {}
+        self.items: dict[int, StreamedItem] = {}
         self.ended: str | None = None
         self.seen: set[str] = set()
 
@@ -156,7 +161,7 @@ class _Stream:
         self.complain.unless(index == len(self.items), OUTPUT_INDEX, f"output_index {index} out of turn")
         for other in self.items.values():
             self.complain.unless(other.id != item["id"], ITEM_ID, f"item id {item['id']!r} is used twice")
-        self.items[index] = Item(item, self.complain)
+        self.items[index] = StreamedItem(item, self.complain)
 
     def _item(self, event: Json) -> None:
         item = self.items.get(event["output_index"])

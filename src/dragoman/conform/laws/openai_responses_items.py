@@ -53,7 +53,7 @@ _TEXTS = {
 }
 
 
-class Item:
+class StreamedItem:
     """One output item, from its added event to its done event."""
 
     def __init__(self, added: Json, complaints: Complaints) -> None:

@@ -58,8 +58,9 @@ def call(tool: Tool, text: str, *, with_optional: bool = False, variant: int = 0
 
 
 def tool_of(request: Request, call: ToolCall) -> Tool:
-    """The tool that `call` is for."""
-    return next(t for t in request.tools if (t.name, t.namespace) == (call.name, call.namespace))
+    """The tool that `call` is for. A recorded model may have called one that is not offered."""
+    offered = (t for t in request.tools if (t.name, t.namespace) == (call.name, call.namespace))
+    return next(offered, Tool(name=call.name))
 
 
 def last_user_text(request: Request) -> str:

@@ -54,6 +54,8 @@ class ReplyContext(msgspec.Struct, frozen=True, kw_only=True):
     created: int = 0
     attempt: int = 1
     """How often the same request came, including this time."""
+    turn: tuple[Part, ...] | None = None
+    """What the model says in this turn. None: the scripted agent decides."""
 
     @property
     def stream(self) -> bool:
@@ -81,7 +83,7 @@ class ReplyContext(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def say(
+def encode_reply(
     context: ReplyContext, parts: Sequence[Part], *, stop: Stop | None = None, piece: int = PIECE
 ) -> Reply:
     """A reply with these parts, as a stream or as one body, as the client requested."""

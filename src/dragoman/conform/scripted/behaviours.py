@@ -41,7 +41,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _good(context: ReplyContext) -> Reply:
-    return answer_bytes.say(context, context.with_ids(agent.turn(context.request)))
+    return answer_bytes.encode_reply(context, broken_answers.planned(context, eager=False))
 
 
 def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[ReplyContext], Reply]:
@@ -51,10 +51,12 @@ def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[ReplyContext], 
     """
 
     def play(context: ReplyContext) -> Reply:
-        parts = context.with_ids(agent.turn(context.request, eager=True, with_optional=True))
+        parts = broken_answers.planned(context, with_optional=True)
         server = context.wire.server
         objects = server.whole_calls if context.stream else server.objects_in_bodies
-        return answer_bytes.say(context, parts if textual and objects else _each_call(context, parts, spoil))
+        return answer_bytes.encode_reply(
+            context, parts if textual and objects else _each_call(context, parts, spoil)
+        )
 
     return play
 
@@ -65,7 +67,7 @@ def _each_call(context: ReplyContext, parts: list[Part], spoil: Spoil) -> list[P
 
 
 def _fragments(context: ReplyContext) -> Reply:
-    reply = answer_bytes.say(context, broken_answers.planned(context), piece=2)
+    reply = answer_bytes.encode_reply(context, broken_answers.planned(context), piece=2)
     return msgspec.structs.replace(reply, steps=tuple(replies.in_pieces(reply.steps, 7)))
 
 
@@ -78,26 +80,28 @@ def _until_told(context: ReplyContext) -> Reply:
     corrected = any(
         r.is_error or "not valid" in plain_text(r.parts) for r in agent.tool_results(context.request)
     )
-    parts = context.with_ids(agent.turn(context.request, eager=True, ignore_results=corrected))
-    return answer_bytes.say(
+    parts = broken_answers.planned(context, ignore_results=corrected)
+    return answer_bytes.encode_reply(
         context, parts if corrected else _each_call(context, parts, broken_calls.incomplete)
     )
 
 
 def _loop(context: ReplyContext) -> Reply:
-    return answer_bytes.say(context, context.with_ids(agent.turn(context.request, ignore_results=True)))
+    return answer_bytes.encode_reply(
+        context, broken_answers.planned(context, eager=False, ignore_results=True)
+    )
 
 
 def _think(context: ReplyContext) -> Reply:
     tagged = Text(f"<think>\n{opaque_reasoning.THOUGHT}\n</think>\n\n")
-    first, *rest = context.with_ids(agent.turn(context.request))
+    first, *rest = broken_answers.planned(context, eager=False)
     text = tagged.text + (first.text if isinstance(first, Text) else "")
-    return answer_bytes.say(context, [Text(text), *rest])
+    return answer_bytes.encode_reply(context, [Text(text), *rest])
 
 
 def _thinking(context: ReplyContext) -> Reply:
-    return answer_bytes.say(
-        context, opaque_reasoning.thoughtful(context, context.with_ids(agent.turn(context.request)))
+    return answer_bytes.encode_reply(
+        context, opaque_reasoning.thoughtful(context, broken_answers.planned(context, eager=False))
     )
 
 
@@ -109,11 +113,11 @@ def _sealed(context: ReplyContext) -> Reply:
 
 
 def _refusal(context: ReplyContext) -> Reply:
-    return answer_bytes.say(context, [Refusal("I can't help with that.")], stop=Stop.REFUSAL)
+    return answer_bytes.encode_reply(context, [Refusal("I can't help with that.")], stop=Stop.REFUSAL)
 
 
 def _filter(context: ReplyContext) -> Reply:
-    return answer_bytes.say(context, [Text("Step one: take the")], stop=Stop.FILTER)
+    return answer_bytes.encode_reply(context, [Text("Step one: take the")], stop=Stop.FILTER)
 
 
 def _as_objects(server: Server) -> str:
@@ -155,7 +159,9 @@ def _fine(name: str, description: str, play: Callable[[ReplyContext], Reply]) ->
 
 _ALL = (
     _fine("demo", "answers with text, calls a matching tool, then quotes its result", _good),
-    _fine("demo-parallel", "makes two calls in one turn", lambda s: answer_bytes.say(s, _parallel(s))),
+    _fine(
+        "demo-parallel", "makes two calls in one turn", lambda s: answer_bytes.encode_reply(s, _parallel(s))
+    ),
     _fine("demo-thinking", "sends reasoning in the protocol's form, with signatures", _thinking),
     _fine(
         "demo-sealed",

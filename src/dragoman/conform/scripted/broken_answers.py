@@ -36,14 +36,21 @@ PAGE = b"""<html>
 """
 
 
-def planned(context: ReplyContext) -> list[Part]:
-    """The turn of a well-behaved model, with a call if the request offers any tool."""
-    return context.with_ids(agent.turn(context.request, eager=True))
+def planned(
+    context: ReplyContext, *, eager: bool = True, with_optional: bool = False, ignore_results: bool = False
+) -> list[Part]:
+    """The turn of a well-behaved model, by default with a call if the request offers any tool."""
+    turn = context.turn
+    if turn is None:
+        turn = agent.turn(
+            context.request, eager=eager, with_optional=with_optional, ignore_results=ignore_results
+        )
+    return context.with_ids(turn)
 
 
 def cut(context: ReplyContext) -> Reply:
     """Close the connection in the middle of the call, or of the text if there is no call."""
-    whole = answer_bytes.say(context, planned(context))
+    whole = answer_bytes.encode_reply(context, planned(context))
     if not context.stream:
         data = b"".join(step for step in whole.steps if isinstance(step, bytes))
         return msgspec.structs.replace(whole, steps=(data[: len(data) // 2], Cut()))
@@ -52,7 +59,7 @@ def cut(context: ReplyContext) -> Reply:
 
 def reset(context: ReplyContext) -> Reply:
     """Reset the connection in the middle of a UTF-8 character."""
-    reply = answer_bytes.say(context, [Text("It costs 5 €")])
+    reply = answer_bytes.encode_reply(context, [Text("It costs 5 €")])
     data = b"".join(step for step in reply.steps if isinstance(step, bytes))
     torn = data[: data.index("€".encode()) + 1]
     return msgspec.structs.replace(reply, steps=(torn, Wait(0.05), Cut(reset=True)))
@@ -139,7 +146,9 @@ def refused(kind: FailureKind, status: int, message: str) -> Callable[[ReplyCont
 
 def flaky(context: ReplyContext) -> Reply:
     """Refuse every other attempt at the same request."""
-    return rate_limited(context) if context.attempt % 2 else answer_bytes.say(context, planned(context))
+    return (
+        rate_limited(context) if context.attempt % 2 else answer_bytes.encode_reply(context, planned(context))
+    )
 
 
 def html(context: ReplyContext) -> Reply:
@@ -164,7 +173,7 @@ def empty(context: ReplyContext) -> Reply:
 
 def slow(context: ReplyContext) -> Reply:
     """Wait one second before the answer, and 0.1 seconds before each event."""
-    reply = answer_bytes.say(context, context.with_ids(agent.turn(context.request)))
+    reply = answer_bytes.encode_reply(context, planned(context, eager=False))
     paused = tuple(step for each in reply.steps for step in (Wait(0.1), each))
     return msgspec.structs.replace(reply, steps=paused, delay=1.0)
 

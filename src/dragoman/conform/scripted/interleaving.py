@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 
 def interleaved(context: ReplyContext, parts: list[Part]) -> Reply:
     """Alternate the frames of the last two blocks. All other frames keep their place."""
-    reply = answer_bytes.say(context, parts)
+    reply = answer_bytes.encode_reply(context, parts)
     server = context.wire.server
     if not context.stream or server.block is None:
         return reply

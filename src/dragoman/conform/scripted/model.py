@@ -131,7 +131,7 @@ def _asked(counting: Counting, body: bytes) -> bytes:
         value: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return body
-    asked = counting.asked(value) if is_object(value) else value
+    asked = counting.to_request(value) if is_object(value) else value
     return body if asked is value else _encode(asked)
 
 

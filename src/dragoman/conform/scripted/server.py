@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ...protocols.base import WireProtocol
-from ...protocols.registry import PROTOCOLS, USUAL, detect_protocol
+from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS, detect_protocol
 from ...transport.server import Handler, HttpRequest, Limits, Listener, Stream
 from ...transport.server.incoming import HttpSink
 from ...transport.server.routes import compiled
@@ -57,14 +57,14 @@ def reply_to(model: ScriptedModel, request: HttpRequest, body: bytes) -> Reply:
         return model.count(spoken.name, path, body)
     if request.method != "POST" or not _asks_for_an_answer(spoken, path):
         return model.no_such_path(spoken.name, path)
-    wants_array = spoken.endpoints.wants_array
-    array = wants_array is not None and wants_array(request.query, request.headers)
+    reframes = spoken.endpoints.reframes
+    array = reframes is not None and reframes(request.query, request.headers)
     return model.answer(spoken.name, path, body, array=array)
 
 
 def spoken_in(request: HttpRequest) -> WireProtocol:
     """The protocol of a request, by its path; by its headers if protocols share the path."""
-    return PROTOCOLS.get(detect_protocol(request.path, request.headers).name, USUAL)
+    return PROTOCOLS.get(detect_protocol(request.path, request.headers).name, DEFAULT_PROTOCOL)
 
 
 async def play(request: HttpRequest, reply: Reply, pace: float = 1.0) -> Stream:

@@ -96,6 +96,8 @@ class LiveArguments:
         before = self.fragments.sent_length
         if self.fragments.unread:
             self.release()
+        # A token limit may cut an answer between the name and the first fragment. An empty object would then
+        # run the tool with no arguments.
         cut_at_start = ended is False and self._corrector is None and not self.fragments.received.strip()
         complete = not cut_at_start and self._finish_text(ended is True)
         self._flush()
@@ -105,6 +107,7 @@ class LiveArguments:
         if value is None:
             return self._broken(text[:before])
         problems = self._call.schema.validate(value)
+        # A member may be missing at the end: then the call was cut, and the added brackets only hide it.
         if problems and self._corrector is not None and self._corrector.closed_by_rule:
             return self._broken(text[:before])
         fixes = tuple(self._call.fixes.kept)

@@ -11,14 +11,14 @@ from __future__ import annotations
 class Fragments:
     """The text that arrived, how much of it was read, and what was sent."""
 
-    __slots__ = ("_changed", "_offset", "_sent_pieces", "pieces", "sent_length", "unread")
+    __slots__ = ("_changed", "_compared", "_unsent", "pieces", "sent_length", "unread")
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.unread = 0  # the last pieces, which the assembly did not read yet
         self.sent_length = 0
-        self._sent_pieces = 0  # pieces that were sent completely
-        self._offset = 0  # characters of the next piece that were sent
+        self._compared = 0  # pieces that were compared with the sent text
+        self._unsent = ""  # what the compared pieces have and the sent text has not
         self._changed: list[str] | None = None  # the sent text, once it differs
 
     def hold(self, fragment: str) -> None:
@@ -35,11 +35,7 @@ class Fragments:
     def add_passed(self, fragment: str, passed: str) -> None:
         """Keep a fragment of which `passed` was sent. Nearly always that is the fragment itself."""
         self.pieces.append(fragment)
-        all_sent = self._sent_pieces == len(self.pieces) - 1 and not self._offset
-        if all_sent and passed == fragment and self._changed is None:
-            self._sent_pieces += 1
-            self.sent_length += len(passed)
-        elif passed:
+        if passed:
             self.note_sent(passed)
 
     @property
@@ -56,16 +52,13 @@ class Fragments:
 
     def note_sent(self, text: str) -> None:
         """Record that `text` was sent."""
-        self.sent_length += len(text)
+        if self._changed is None:
+            arrived = self._unsent + "".join(self.pieces[self._compared :])
+            self._compared = len(self.pieces)
+            if arrived.startswith(text):
+                self._unsent = arrived[len(text) :]
+            else:
+                self._changed = [self.received[: self.sent_length]]
         if self._changed is not None:
             self._changed.append(text)
-            return
-        pieces, first = self.pieces, self._sent_pieces
-        if not "".join(pieces[first:]).startswith(text, self._offset):
-            self._changed = [self.received[: self.sent_length - len(text)], text]
-            return
-        self._offset += len(text)
-        while first < len(pieces) and self._offset >= len(pieces[first]):
-            self._offset -= len(pieces[first])
-            first += 1
-        self._sent_pieces = first
+        self.sent_length += len(text)

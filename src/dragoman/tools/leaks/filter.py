@@ -2,6 +2,9 @@
 
 Only calls of declared tools are recovered, and never from code, quotations or mentions. All other text
 passes unchanged, and is held only while a mark may begin. `formats.py` has the table of formats.
+
+Calls leak if a server has no tool parser for the model, or if the parser gives up: at an unusual blank, a cut
+token, a call in the reasoning. The agent then shows markup to the user, and the turn ends without a call.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .marks import (
     AFTER_CALL,
     ANSWER,
     ANYWHERE,
-    LINE,
+    LINE_FORMATS,
     LINE_PREFIXES,
     LINE_START,
     LONGEST,
@@ -231,7 +234,9 @@ class LeakFilter:
             indent = found[1] if found.start() else self._line + found[1]
             if indent.strip():
                 continue  # not the beginning of a line
-            if found[3] is None or (found[3] in self._tools and not _is_quotation(indent)):
+            if found[2].startswith(_TILDES):
+                return found
+            if (found[3] is None or found[3] in self._tools) and not _is_quotation(indent):
                 return found
         return None
 
@@ -239,7 +244,7 @@ class LeakFilter:
         self._give_text(buffer[: line.start(2)])
         if line[2].startswith(_TILDES):
             return self._open_code(buffer, line.start(2))
-        self._open(TAGGED if line[3] else LINE.table[line[2]], line[2])
+        self._open(TAGGED if line[3] else LINE_FORMATS[line[2]], line[2])
         return buffer[line.start(2) :]
 
     def _open_code(self, buffer: str, start: int) -> str:

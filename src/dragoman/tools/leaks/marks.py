@@ -41,6 +41,8 @@ def _placed(*places: str) -> list[LeakFormat]:
 
 ANYWHERE = OpeningMarks(_placed("anywhere"), or_pattern="|`+")
 LINE = OpeningMarks(_placed("line"))
+# `[` opens a list of calls at the beginning of a line, and begins `[TOOL_CALLS]`, which is a mark anywhere.
+LINE_FORMATS = OpeningMarks(_placed("anywhere", "line")).table
 AFTER_CALL = OpeningMarks(_placed("anywhere", "line", "message", "call"))
 ANSWER = OpeningMarks(_placed("anywhere", "line", "message", "answer"))
 TAGGED = tuple(_placed("tag"))

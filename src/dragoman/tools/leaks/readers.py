@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from .catalog import Catalog
 from .json_calls import WrittenCall, written_calls
-from .values import literal, parameter, parsed, quoted, statements
+from .values import literal, parameter, parsed, quoted, statements, typed
 
 ReadCall = tuple[str, str]  # the declared name, and the arguments as text
 Reader = Callable[[str, str, Catalog, bool], list[ReadCall] | None]
@@ -68,6 +68,16 @@ def read_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[R
 def read_valid_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[ReadCall] | None:
     """As `read_arguments`, but only valid JSON: the marks of this format alone are too weak a sign."""
     return [(name, body)] if is_object(body) else None
+
+
+def read_only_argument(body: str, name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
+    """The body is the only argument, as plain text: a tool with several parameters needs more."""
+    keys = tools.parameters(name).keys
+    text = body.strip().removeprefix('"').removesuffix('"')
+    if len(keys) != 1 or not text:
+        return None
+    key = next(iter(keys))
+    return [(name, f"{{{quoted(key)}: {typed(text, tools.types(name, key))}}}")]
 
 
 def read_pythonic(body: str, _name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:

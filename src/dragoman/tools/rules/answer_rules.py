@@ -5,10 +5,15 @@ The tool stage applies them. Like every rule, each can be switched off by name.
 
 from __future__ import annotations
 
+# Causes: `default.` or `functions.` before the name (opencodex#4181), a harmony token behind it (vllm#32587),
+# the wrong case (CLIProxyAPI#1579).
 TOOL_NAME = "tool-name"
+# The final chunk repeats the whole call with the same id: litellm#22553.
 REPEATED_CALL = "repeated-call"
 CALL_IN_TEXT = "call-in-text"
+# vllm#55759, qwen-code#6548.
 CALL_IN_REASONING = "call-in-reasoning"
+# A server's streaming tool parser may leave the opening mark in the text.
 MARK_BEFORE_CALL = "mark-before-call"
 THINK_TAGS = "think-tags"
 

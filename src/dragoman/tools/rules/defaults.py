@@ -34,6 +34,7 @@ def only_choice(name: str, node: Node, present: Mapping[str, Any], place: Place)
     return node.choices[0] if node.choices and len(node.choices) == 1 else UNCHANGED
 
 
+# OpenAI's strict mode allows no optional member: schemas for it write "optional" as required and nullable.
 @rule("null-for-missing", "defaults")
 def explicit_null(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
     """A missing required member that may be null becomes null: strict schemas write optional members so.
@@ -45,6 +46,7 @@ def explicit_null(name: str, node: Node, present: Mapping[str, Any], place: Plac
     return None if node.wants("null") else UNCHANGED
 
 
+# Claude Code's TodoWrite requires `activeForm`, which other models leave out (opencode#1319).
 @rule("copy-of-sibling", "defaults")
 def copy_sibling(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
     """A missing member that repeats another one is copied from it (known tools only).

@@ -34,6 +34,8 @@ def same_spelling(name: str, declared: Iterable[str], place: Place) -> list[str]
     return [target for target in declared if squash(target) == wanted] if wanted else []
 
 
+# Gemini behind Claude Code writes `path` for Read, `query` for Grep. The table has what users of gateways
+# reported.
 @rule("tool-alias", "names")
 def table_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
     """A name that models often use for a member of this agent's tool becomes that member.
@@ -65,6 +67,7 @@ def synonym(name: str, declared: Iterable[str], place: Place) -> list[str]:
     return found
 
 
+# Gemini writes the pattern of Grep as `description`. But a tool may have a real member of that name.
 @rule("weak-alias", "names")
 def weak_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
     """A name that models use for a member of this tool, but that may be meant literally. Tried last.
@@ -77,6 +80,7 @@ def weak_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
     return _from_tables(WEAK_ALIASES, name, declared, place)
 
 
+# Strict MCP servers refuse a call with an extra member: quickbooks-online-mcp-server#135.
 @rule("unknown-member", "names")
 def is_unknown(name: str, declared: Collection[str]) -> bool:
     """A member that the schema forbids is dropped, if no required member is missing.

@@ -40,6 +40,7 @@ _XML_TAIL = re.compile(r"(?:\s*</[\w:.-]+>)+\s*\Z")
 _FENCED = re.compile(r"\s*```[\w-]*\s*\n?(.*?)\s*```\s*\Z", re.DOTALL)
 
 
+# Seen in code and terminal output: openclaw#141323 (Anthropic's fine-grained streaming), pi#6762 (ESC).
 @rule("control-characters", "syntax")
 def escape_control(char: str) -> str:
     r"""A raw control character inside a string is escaped.
@@ -50,6 +51,7 @@ def escape_control(char: str) -> str:
     return _SHORT_ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
+# Models write regular expressions and Windows paths without a second backslash: openclaw#141323.
 @rule("illegal-escapes", "syntax")
 def mend_escape(char: str) -> str:
     r"""A backslash before a character that JSON cannot escape is doubled.
@@ -57,6 +59,7 @@ def mend_escape(char: str) -> str:
     before: {"pattern": "\d+\.\w"}
     after: {"pattern": "\\d+\\.\\w"}
     """
+    # `\'` is legal in Python and JavaScript. There the backslash is no part of the text.
     return "'" if char == "'" else f"\\\\{escape_control(char) if char < ' ' else char}"
 
 
@@ -71,6 +74,8 @@ def strip_fence(text: str) -> str:
     return found.group(1) if found else text
 
 
+# For a tool without parameters, servers send an empty string (qwen-code#6249), null (spring-ai#3236), or two
+# quotes (Bedrock, bedrock-engineer#188).
 @rule("empty-arguments", "syntax")
 def is_nothing(text: str) -> bool:
     """No text, null, an empty string or an empty list becomes an empty object.
@@ -81,6 +86,7 @@ def is_nothing(text: str) -> bool:
     return text.strip() in _NOTHING
 
 
+# semantic-kernel#6106.
 @rule("empty-prefix", "syntax")
 def drop_placeholder(text: str) -> str:
     """An empty object or null before the real object is a placeholder of the server and is dropped.
@@ -118,6 +124,7 @@ def add_opening_brace(text: str) -> str:
     return "{" + text if _KEY_FIRST.match(text) else text
 
 
+# A sentence after the object: hermes-agent#79333. A second copy of the object: vLLM's xLAM parser.
 @rule("trailing-text", "syntax")
 def is_trailing(text: str) -> bool:
     """Text after the closing brace (prose, a second copy, a fence) is dropped.
@@ -128,6 +135,7 @@ def is_trailing(text: str) -> bool:
     return bool(text.strip())
 
 
+# Arguments that were encoded twice: vllm#54964.
 @rule("json-in-string", "syntax")
 def read_string(value: Any) -> str | None:
     r"""Arguments encoded twice, as a JSON string of JSON, are decoded.
@@ -159,6 +167,7 @@ def wrap_lone_value(text: str, name: str) -> str:
     return f"{{{quote(name)}: {text}}}"
 
 
+# clawbolt#300.
 @rule("commas", "syntax")
 def comma_is_wrong(seen: int, wanted: int) -> bool:
     """A comma too many, or before a closing bracket, is dropped; a missing comma is added.
@@ -169,6 +178,7 @@ def comma_is_wrong(seen: int, wanted: int) -> bool:
     return seen != wanted
 
 
+# Models trained on Python write `None` and `True`: vllm-mlx#64.
 @rule("words", "syntax")
 def mend_word(word: str) -> str | None:
     """Python and JavaScript words and number spellings become JSON.
@@ -185,6 +195,8 @@ def mend_word(word: str) -> str | None:
     return f"{'-' if sign == '-' else ''}{whole or 0}{f'.{fraction}' if fraction else ''}{exponent}"
 
 
+# Replacing quotes by text replacement breaks valid apostrophes (hermes-agent#12093). So only the reader
+# decides which quote ends a string.
 @rule("quotes", "syntax")
 def requote(text: str) -> str:
     r"""Single quotes, typographic quotes and backticks around strings become double quotes.
@@ -255,6 +267,8 @@ def is_escaped_blank(text: str) -> bool:
     return "\\" in text and not text.lstrip().startswith(("//", "/*", "#"))
 
 
+# The last brace is lost although the finish reason is `tool_calls`: litellm#22503. A cut call must not be
+# completed like this, so the upstream must have ended the call, and the result must fit the schema.
 @rule("missing-closing-brackets", "syntax")
 def closing_text(value: str, closers: str | None) -> str | None:
     """Missing closing brackets are added, only if the upstream says that the call is finished.
@@ -270,6 +284,8 @@ def closing_text(value: str, closers: str | None) -> str | None:
     return closers + "}"
 
 
+# `{"name": …, "arguments": {…}}`: ollama#17486. `{"arguments": "…"}`: vllm#41531. `{"input": …}`:
+# anthropic-sdk-typescript#1011. A copy of the schema: Camelid#703.
 @rule("wrapper", "syntax")
 def find_payload(outer: Mapping[str, Any], tool: str) -> str | None:
     """An object around the arguments (name and arguments, input, a copy of the schema) is removed.

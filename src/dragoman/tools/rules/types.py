@@ -40,6 +40,8 @@ def unwrap_described(value: Any, node: Node, place: Place) -> Any:
     return UNCHANGED
 
 
+# Lists as JSON text: opencode#34652, pi#3370. With closing tags of the model's markup at the end:
+# opencode#1373.
 @rule("json-in-member", "types")
 def read_json(value: Any, node: Node, place: Place) -> Any:
     r"""A list or object that was written as a string is parsed.
@@ -57,6 +59,8 @@ def read_json(value: Any, node: Node, place: Place) -> Any:
     return cast("Any", found) if fits_type else UNCHANGED
 
 
+# Markup formats (Qwen, GLM) have no types, so every parameter is text (vllm-mlx#63). "3.14" for an integer
+# has no certain meaning: hermes-agent#5265.
 @rule("number-as-text", "types")
 def read_number(value: Any, node: Node, place: Place) -> Any:
     """A number that was written as a string is parsed; "3.14" is not an integer and stays.
@@ -70,12 +74,14 @@ def read_number(value: Any, node: Node, place: Place) -> Any:
     text = value.strip()
     if not _NUMBER.fullmatch(text):
         return UNCHANGED
+    # `Decimal` keeps the digits: "0.50" must not become 0.5, and a large integer must not lose digits.
     number = Decimal(text)
     if number == number.to_integral_value() and (node.wants("integer") or text.isdecimal()):
         return int(number)
     return number if node.wants("number") else UNCHANGED
 
 
+# hermes-agent#5265, opencode#7513.
 @rule("boolean-as-text", "types")
 def read_boolean(value: Any, node: Node, place: Place) -> Any:
     """A boolean that was written as a word, 0 or 1 becomes true or false.
@@ -119,6 +125,7 @@ def write_scalar(value: Any, node: Node, place: Place) -> Any:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+# Zammad-MCP#201.
 @rule("choice-spelling", "types")
 def match_choice(value: Any, node: Node, place: Place) -> Any:
     """A choice with other case or separators gets the spelling of the schema.
@@ -150,6 +157,8 @@ def translate_choice(value: Any, node: Node, place: Place) -> Any:
     return UNCHANGED
 
 
+# OpenAI's strict mode makes every member required and nullable, so models write null for "not given". A null
+# that the schema allows stays: openclaw#96729.
 @rule("null-for-optional", "types")
 def drop_null(value: Any, node: Node, place: Place) -> Any:
     """Null, "null" or an empty string for an optional member that may not be null is dropped.
@@ -179,6 +188,7 @@ def take_only_item(value: Any, node: Node, place: Place) -> Any:
     return items[0] if len(items) == 1 and not isinstance(items[0], list) else UNCHANGED
 
 
+# GLM: openclacky#411.
 @rule("list-in-list", "types")
 def flatten_list(value: Any, node: Node, place: Place) -> Any:
     """A list wrapped in one more list is unwrapped.

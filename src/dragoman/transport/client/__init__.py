@@ -1,8 +1,8 @@
-"""Asking over HTTP: `open_client()` gives a `Client`, and each request a `Response`. See `contract`."""
+"""The HTTP client: `open_client()` returns a `Client`, and each request a `Response`. See `contract.py`."""
 
 from __future__ import annotations
 
-from .contract import DEFAULT_NETWORK, Client, Network, OpenClient, Response
+from .contract import DEFAULT_NETWORK, Client, Network, OpenClient, Response, Upload
 from .curl import open_client
 from .errors import (
     BadTls,
@@ -41,5 +41,6 @@ __all__ = [
     "UnknownCoding",
     "UnknownHost",
     "Unsendable",
+    "Upload",
     "open_client",
 ]

@@ -1,4 +1,7 @@
-"""Content codings: gzip, deflate, br and zstd are undone piece by piece, any other is an error."""
+"""Decompress answers piece by piece: gzip, deflate, br and zstd. Any other content coding is an error.
+
+libcurl could do it, but the libcurl of the pycurl wheels has no zstd.
+"""
 
 from __future__ import annotations
 
@@ -17,38 +20,40 @@ else:
     from backports.zstd import ZstdDecompressor, ZstdError
 
 _brotli = cast(Any, brotli)  # it has no types
-_PIECE = 64 * 1024  # a few bytes can stand for a thousand times as many: they are given out in pieces
+# The largest piece of output. A few compressed bytes may expand to a thousand times their size ("zip bomb"),
+# so the output comes in pieces, and the reader can stop.
+_PIECE = 64 * 1024
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 class _Coding(Protocol):
-    """What one library knows. A body may hold several, one after another."""
+    """The decompressor of one compressed stream. A body may contain several streams, one after another."""
 
     over: bool
-    """It has found its end."""
+    """The stream has ended."""
     rest: bytes
-    """What it has been given and has not read, because it is over or has enough to give out."""
+    """Input that is not read yet: it follows the stream's end, or the output piece is full."""
     more: bool
-    """It has more to give out already."""
+    """More output is ready without new input."""
 
     def give(self, data: bytes) -> bytes:
-        """At most about `_PIECE` bytes of what `data` stands for."""
+        """Decompress `data`. Returns about `_PIECE` bytes at most."""
         ...
 
 
-def decoder_for(coding: str) -> Decoder | None:
-    """What undoes `coding`, the `content-encoding` of an answer. None: nothing is to be done."""
+def decoder_for(coding: str) -> BodyDecoder | None:
+    """The decoder for a `content-encoding`; None if the body is not compressed."""
     name = coding.strip().lower()
     if name in ("", "identity"):
         return None
     make = _CODINGS.get(name)
     if make is None:
         raise UnknownCoding(f"sends its answer in the unknown content coding {coding[:40]!r}")
-    return Decoder(make)
+    return BodyDecoder(make)
 
 
-class Decoder:
-    """Undoes one content coding."""
+class BodyDecoder:
+    """Decompresses one body."""
 
     __slots__ = ("_coding", "_make", "_waiting")
 
@@ -58,7 +63,7 @@ class Decoder:
         self._waiting = b""
 
     def feed(self, data: bytes) -> bytes:
-        """The next piece of what `data`, and what was fed before, stands for. Empty: it needs more."""
+        """The next piece of output. Empty: the decoder needs more input."""
         data = self._waiting + data if self._waiting else data
         self._waiting = b""
         while data or (self._coding is not None and self._coding.more):
@@ -72,20 +77,20 @@ class Decoder:
             data = coding.rest
             if coding.over:
                 self._coding = None
-                data = data.lstrip(b"\0")  # what fills up a block
+                data = data.lstrip(b"\0")  # some servers pad a gzip stream with zeros
             if piece:
                 self._waiting = data
                 return piece
         return b""
 
     def end(self) -> None:
-        """The body is over: complain if it was cut."""
+        """Call this at the end of the body. Raises `CutOff` if the compressed stream is incomplete."""
         if self._coding is not None:
             raise CutOff("broke off in the middle of a compressed answer")
 
 
 class _Zlib:
-    """gzip, or deflate in zlib's wrapping or bare."""
+    """gzip, or deflate with or without the zlib header."""
 
     __slots__ = ("_inflate", "more", "over", "rest")
 
@@ -99,7 +104,7 @@ class _Zlib:
         piece = inflate.decompress(data, _PIECE)
         self.over = inflate.eof
         self.rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-        # zlib may have taken all input and still hold output; it is asked again with nothing new.
+        # zlib may have read all input and still hold output. Then call it again without new input.
         self.more = not inflate.eof and not self.rest and len(piece) == _PIECE
         return piece
 
@@ -119,9 +124,11 @@ class _Brotli:
             data = b""
         else:
             self.rest = b""
-        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE // 4)  # it goes beyond
+        # The output exceeds this limit, because the library finishes the block that it has begun.
+        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE // 4)
         self.over = inflate.is_finished()
-        self.more = not self.over and bool(piece)  # it does not tell whether it holds more: ask again
+        # The library does not say whether it holds more output. So call it again until it returns nothing.
+        self.more = not self.over and bool(piece)
         return piece
 
 
@@ -147,7 +154,7 @@ def _gzip(data: bytes) -> _Coding:
 
 
 def _deflate(data: bytes) -> _Coding:
-    # It should come in zlib's wrapping, which begins with method 8. Some servers leave the wrapping out.
+    # RFC 9110 wants a zlib header, whose first byte ends with method 8. Some servers send raw deflate data.
     return _Zlib(zlib.MAX_WBITS if data[0] & 15 == 8 else -zlib.MAX_WBITS)
 
 

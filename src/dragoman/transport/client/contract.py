@@ -1,8 +1,8 @@
-"""What the rest of Dragoman may expect of an HTTP client, whichever library it is made with."""
+"""The interface of the HTTP client. The rest of Dragoman knows only this, not the library behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
@@ -15,14 +15,14 @@ NO_PROXY = "none"
 
 
 class Network(msgspec.Struct, frozen=True):
-    """How a place is reached. Requests with equal values share connections."""
+    """How to reach a server. Requests with equal values share connections."""
 
     proxy: str | None = None
-    """A proxy's URL; `none` for no proxy; None for what the environment says."""
+    """The URL of a proxy; `none`: no proxy; None: as the environment says (`HTTPS_PROXY`, …)."""
     ca: bytes = b""
-    """PEM certificates to trust besides those of the system."""
+    """PEM certificates to trust in addition to those of the system."""
     client_cert: bytes = b""
-    """PEM certificate and private key to show to the server."""
+    """PEM certificate and private key for client authentication (mutual TLS)."""
 
     def __repr__(self) -> str:
         """A proxy's URL may hold a password, and `client_cert` holds a key: neither is shown."""
@@ -30,11 +30,20 @@ class Network(msgspec.Struct, frozen=True):
 
 
 DEFAULT_NETWORK = Network()
-"""What the environment and the system say."""
+"""The proxy of the environment, and the certificates of the system."""
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A request body that is sent while it arrives. It cannot be sent twice."""
+
+    chunks: AsyncIterator[bytes]
+    """The pieces of the body. An exception that it raises stops the request, and `request` raises it."""
+    length: int | None = None
+    """The size in bytes; None: unknown."""
 
 
 class Response(Protocol):
-    """An answer whose head is there. Read it to its end, or call `close` or `leave`."""
+    """An answer whose head has arrived. Read it to its end, or call `close` or `release`."""
 
     status: int
 
@@ -44,7 +53,7 @@ class Response(Protocol):
         ...
 
     async def chunk(self) -> bytes:
-        """The next piece of the body as soon as it comes, decompressed; empty at the end."""
+        """The next piece of the body as soon as it arrives, decompressed; empty at the end."""
         ...
 
     async def read(self, largest: int) -> bytes:
@@ -55,27 +64,31 @@ class Response(Protocol):
         """Stop the answer at once: closes the connection (HTTP/1.1) or resets the stream (HTTP/2)."""
         ...
 
-    def leave(self) -> None:
-        """Enough was read: if the rest is short and comes soon, the connection is kept."""
+    def release(self) -> None:
+        """Read no more. The connection is kept if the rest of the body is short and arrives soon."""
         ...
 
 
 class Client(Protocol):
-    """One for all origins. It pools connections, never follows redirects, and stores no cookies."""
+    """One client for all origins. It pools connections, never follows redirects, and stores no cookies.
 
-    async def ask(
+    A redirect could lead a request with its credential to another host.
+    """
+
+    async def request(
         self,
         method: str,
         url: str,
         headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
+        body: bytes | Upload = b"",
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
         network: Network = DEFAULT_NETWORK,
     ) -> Response:
-        """The answer, once its head is there; an `HttpError` where there is none.
+        """Send a request. Returns as soon as the head of the answer is there, or raises `HttpError`.
 
-        A request is repeated once if a kept connection turns out to be closed. Cancelling stops the request.
+        The client sends the request once more if a kept connection turns out to be closed, unless its body
+        is an `Upload`. Cancelling the call stops the request.
         """
         ...
 
@@ -91,4 +104,4 @@ class Client(Protocol):
 
 
 OpenClient = Callable[[Mapping[str, str]], Client]
-"""Makes a client whose requests have these headers unless they say otherwise."""
+"""Makes a client with default headers. A request may replace each of them."""

@@ -1,4 +1,6 @@
-"""The client, made with libcurl. `options`, `multi`, `transfer` and `faults` know the library too."""
+"""The HTTP client on libcurl. This module, `options`, `multi`, `transfer`, `uploading` and `faults`
+know the library.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +12,44 @@ from typing import Any
 
 from ..._version import __version__
 from ..urls import Url, parse
-from .contract import CONNECT_TIMEOUT, DEFAULT_NETWORK, IDLE_TIMEOUT, NO_HEADERS, Client, Network, Response
+from .contract import (
+    CONNECT_TIMEOUT,
+    DEFAULT_NETWORK,
+    IDLE_TIMEOUT,
+    NO_HEADERS,
+    Client,
+    Network,
+    Response,
+    Upload,
+)
 from .errors import BadTls, CutOff, Disconnected, HttpError, Unsendable
 from .faults import explained, login_wanted, no_descriptor
 from .multi import Multi
 from .options import Way, curl, prepared, write
 from .proxies import proxy_for
-from .response import HttpResponse
+from .response import CurlResponse
 from .transfer import Transfer
 from .trust import Trust, Unusable
+from .uploading import Uploading
 
 _MOST_ROUTES = 512
-# A config that is read again may bring new certificates each time.
+# The number of `Way`s with cached handles. A reloaded config may bring new certificates each time.
 _MOST_WAYS = 64
-_MOST_FREE = 64  # handles that wait for a request, for each way
-# Seconds without any request, after which connections, handles and what libcurl has cached are given back.
+_MOST_FREE = 64  # cached handles for each `Way`
+# After so many seconds without a request, the client frees connections, handles and libcurl's caches.
 _REST = 600.0
-# Bytes a second. A server that takes the request slower than that does not take it.
+# Bytes per second. A slower upload counts as no progress: `idle_timeout` applies to the whole of it.
 _SLOWEST_UPLOAD = 64 * 1024
 _NAME = {"user-agent": f"dragoman/{__version__}"}
 
 
 def open_client(headers: Mapping[str, str] = NO_HEADERS) -> Client:
-    """A client whose requests have `headers` unless they say otherwise."""
+    """Open a client with default headers. A request may replace each of them."""
     return _CurlClient(headers)
 
 
 class _Route:
-    """The way to one origin."""
+    """How requests reach one origin: through a proxy or directly, with TLS or without."""
 
     __slots__ = ("proxy", "secure", "url")
 
@@ -75,12 +87,12 @@ class _CurlClient:
         self._give_back()
         self._trust.close()
 
-    async def ask(
+    async def request(
         self,
         method: str,
         url: str,
         headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
+        body: bytes | Upload = b"",
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
         network: Network = DEFAULT_NETWORK,
@@ -94,30 +106,58 @@ class _CurlClient:
             fields["authorization"] = parsed.login
         route = self._route(parsed, network)
         way = Way(network, route.proxy, route.secure, connect_timeout)
-        # The address as it was checked: the library would read a strange one in its own way.
+        # Not the original URL: libcurl could parse an unusual one differently, and the credential would go to
+        # another host than the one that was checked.
         put = partial(write, method=method, url=parsed.origin + parsed.target, fields=fields, body=body)
+        if isinstance(body, Upload):
+            return await self._upload(route, way, put, body, idle_timeout)
         patience = idle_timeout + len(body) / _SLOWEST_UPLOAD
         transfer = self._started(route, way, put)
         try:
             await _begun(transfer, patience)
         except Disconnected:
+            # Only a request that no server has read may be sent twice: a model would answer it twice, and the
+            # user would pay twice.
             if not transfer.lost:
                 raise
             transfer = self._started(route, way, put, fresh=True)
             await _begun(transfer, patience)
         return await _answer(transfer, route, idle_timeout)
 
+    async def _upload(
+        self, route: _Route, way: Way, put: partial[None], body: Upload, idle_timeout: float
+    ) -> Response:
+        """Send a body while it arrives. Each piece that is sent begins the wait for the answer anew."""
+        transfer = self._prepared(route, way, put, fresh=True)
+        uploading = transfer.uploading = Uploading(transfer.handle, body, transfer.postpone)
+        self._start(transfer)
+        uploading.start(partial(transfer.drop, CutOff("was not sent to its end")))
+        try:
+            await _begun(transfer, idle_timeout)
+        except HttpError:
+            if uploading.error is not None:
+                raise uploading.error from None
+            raise
+        return await _answer(transfer, route, idle_timeout)
+
     def _started(self, route: _Route, way: Way, put: partial[None], *, fresh: bool = False) -> Transfer:
+        transfer = self._prepared(route, way, put, fresh=fresh)
+        self._start(transfer)
+        return transfer
+
+    def _prepared(self, route: _Route, way: Way, put: partial[None], *, fresh: bool) -> Transfer:
+        """A transfer on a free handle. Fresh: with a new connection. Its handle is not used again."""
         loop = asyncio.get_running_loop()
         handle = self._handle(way)
         put(handle)
         if fresh:
             handle.setopt(curl.FRESH_CONNECT, 1)
         ended = partial(self._ended, way, fresh)
-        transfer = Transfer(loop, handle, partial(explained, route.url, route.proxy), ended)
+        return Transfer(loop, handle, partial(explained, route.url, route.proxy), ended)
+
+    def _start(self, transfer: Transfer) -> None:
         transfer.start(self._opened())
         self._running.add(transfer)
-        return transfer
 
     def _opened(self) -> Multi:
         if self._multi is None:
@@ -134,7 +174,7 @@ class _CurlClient:
         try:
             return prepared(way, self._trust.file(way.network.ca) if way.secure else None)
         except Unusable as error:
-            raise BadTls(f"cannot be asked: {error}") from None
+            raise BadTls(f"cannot be reached: {error}") from None
 
     def _ended(self, way: Way, fresh: bool, transfer: Transfer, whole: bool) -> None:
         self._running.discard(transfer)
@@ -144,8 +184,9 @@ class _CurlClient:
             if len(self._free) >= _MOST_WAYS:
                 self._free.pop(next(iter(self._free)))
             free = self._free[way] = []
+        # `FRESH_CONNECT` stays set on a fresh handle, and a transfer that failed may leave any state.
         if whole and not fresh and len(free) < _MOST_FREE:
-            handle.setopt(curl.POSTFIELDS, b"")  # a request may be long, and nobody needs it any more
+            handle.setopt(curl.POSTFIELDS, b"")  # frees the body, which may be many megabytes
             free.append(handle)
         else:
             handle.close()
@@ -197,7 +238,7 @@ async def _answer(transfer: Transfer, route: _Route, idle_timeout: float) -> Res
     try:
         if transfer.head.status == 407 and route.proxy is not None:
             raise login_wanted(route.proxy)
-        return HttpResponse(transfer, idle_timeout)
+        return CurlResponse(transfer, idle_timeout)
     except HttpError as error:
         transfer.drop(error)
         raise

@@ -1,22 +1,22 @@
-"""How a request can fail: told apart by what somebody would do about it.
+"""The errors of requests. There is one class for each different remedy.
 
-The text of each error continues a sentence that begins with the name of the place: "openai " and then
-"has a TLS certificate that has expired; …". It never holds a key or a password.
+The text of an error continues a sentence that begins with the name of the upstream: "openai " and then "has a
+TLS certificate that has expired; …". It never contains a key or a password.
 """
 
 from __future__ import annotations
 
 
 class HttpError(Exception):
-    """There is no answer, or not all of it."""
+    """The request got no answer, or only a part of it."""
 
 
 class Unsendable(HttpError, ValueError):
-    """The request cannot be written. The text with the fault is never shown: it may be a key."""
+    """A header or the URL has illegal characters. The value is never shown: it may be a key."""
 
 
 class CannotConnect(HttpError):
-    """Nobody takes a connection at `host` and `port`."""
+    """The server at `host` and `port` refuses connections, or cannot be reached."""
 
     def __init__(self, host: str, port: int, why: str) -> None:
         self.host = host
@@ -25,44 +25,44 @@ class CannotConnect(HttpError):
 
 
 class UnknownHost(CannotConnect):
-    """There is no such name."""
+    """DNS does not know the host."""
 
 
 class NoDescriptor(HttpError):
-    """This process may open no more connections."""
+    """The process has no file descriptor left."""
 
 
 class BadTls(HttpError):
-    """There is no TLS connection: a certificate is not accepted, or the other side speaks no TLS."""
+    """TLS failed: a certificate is not accepted, or the server does not speak TLS."""
 
 
 class ProxyRefused(HttpError):
-    """The proxy cannot be reached, or does not connect us."""
+    """The proxy cannot be reached, or refuses to connect."""
 
 
 class ConnectTimeout(HttpError, TimeoutError):
-    """There was no connection in time."""
+    """The connection was not established in time."""
 
 
 class Silent(HttpError, TimeoutError):
-    """Connected, and for too long not a byte came."""
+    """The server sent nothing for too long."""
 
 
 class Broken(HttpError):
-    """The connection is of no more use."""
+    """The connection cannot be used any more."""
 
 
 class Disconnected(Broken):
-    """It was closed before an answer began."""
+    """The connection was closed before the answer began."""
 
 
 class CutOff(Broken):
-    """It was closed in the middle of an answer."""
+    """The connection was closed in the middle of the answer."""
 
 
 class Malformed(Broken):
-    """The answer is not valid HTTP, or its head is too large, or its body is not what its coding says."""
+    """The answer is not valid HTTP, its head is too large, or its body does not match its content coding."""
 
 
 class UnknownCoding(Malformed):
-    """The body has a content coding that cannot be undone."""
+    """The body has an unknown content coding."""

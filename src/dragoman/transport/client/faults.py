@@ -1,7 +1,7 @@
-"""What libcurl's error codes mean, as errors of ours.
+"""Turn libcurl's error codes into errors of this package.
 
-A code tells what kind of failure it is. For TLS the text tells which. The text itself is never shown: it may
-hold the request's address.
+The code gives the kind of failure. For TLS, the text gives the reason. The text itself is never shown: it may
+contain the URL of the request, which may contain a key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TLS = {
     curl.E_SSL_INVALIDCERTSTATUS,
 }
 _NOT_HTTP = {
-    curl.E_FTP_WEIRD_SERVER_REPLY,  # the same number as for any other protocol
+    curl.E_FTP_WEIRD_SERVER_REPLY,  # libcurl's old name: it means a weird reply of any server
     curl.E_UNSUPPORTED_PROTOCOL,
     curl.E_BAD_CONTENT_ENCODING,
     curl.E_HTTP2,
@@ -38,16 +38,17 @@ _NOT_HTTP = {
 }
 # OpenSSL's X509_V_ERR_*, as `SSL_VERIFYRESULT` gives them.
 _TOO_EARLY, _EXPIRED, _REVOKED = 9, 10, 23
-# OpenSSL's words for bytes that are no TLS.
+# OpenSSL's messages for bytes that are not TLS.
 _NO_TLS = ("wrong version number", "packet length too long", "record layer failure", "unknown protocol")
-_OTHER_NAME = {0, 1, 62, 64}  # libcurl compares names itself: then OpenSSL has nothing to complain about
+# libcurl compares host names itself. Then OpenSSL's result is 0 (valid) or one of its name errors.
+_OTHER_NAME = {0, 1, 62, 64}
 _UNKNOWN_ISSUER = {2, 18, 19, 20, 21}
 # CURLPX_NO_AUTH and CURLPX_USER_REJECTED
 _SOCKS_LOGIN = {12, 33}
 
 
 def explained(url: Url, proxy: str | None, transfer: Transfer, code: int, text: str) -> errors.HttpError:
-    """Why there is no answer from `url`, asked through `proxy`, or not all of it."""
+    """Why the request to `url` through `proxy` got no answer, or only a part of it."""
     if transfer.head.complete:
         if code in _NOT_HTTP or "chunk" in text:
             return errors.Malformed("sends a body that cannot be read")
@@ -64,20 +65,20 @@ def explained(url: Url, proxy: str | None, transfer: Transfer, code: int, text: 
 
 
 def login_wanted(proxy: str) -> errors.ProxyRefused:
-    """The proxy does not know us (407)."""
+    """The proxy requires authentication, or refuses the given one (407)."""
     where = proxies.shown(proxy)
     if proxies.has_login(proxy):
         return _unreachable(
-            f"the proxy {where} does not accept the log-in (HTTP 407); correct user and password in its URL"
+            f"the proxy {where} does not accept the login (HTTP 407); correct user and password in its URL"
         )
     return _unreachable(
-        f"the proxy {where} wants a log-in (HTTP 407); put it into its URL: http://user:password@host:port"
+        f"the proxy {where} requires a login (HTTP 407); put it into its URL: http://user:password@host:port"
     )
 
 
 def no_descriptor() -> errors.NoDescriptor:
     return errors.NoDescriptor(
-        "cannot be asked: this process has no file descriptor left; allow more (ulimit -n)"
+        "cannot be reached: this process has no file descriptor left; allow more (ulimit -n)"
     )
 
 
@@ -98,7 +99,7 @@ def _not_connected(url: Url, proxy: str | None, transfer: Transfer, code: int, t
 
 
 def _none_left() -> bool:
-    """libcurl does not tell why it got no socket."""
+    """Has the process run out of file descriptors? libcurl does not say why it got no socket."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -107,7 +108,7 @@ def _none_left() -> bool:
 
 
 def _not_through(url: Url, proxy: str, transfer: Transfer, code: int) -> errors.HttpError | None:
-    """What the proxy refuses; None where it has connected us."""
+    """The error of the proxy; None if the proxy made the connection."""
     where = proxies.shown(proxy)
     status = transfer.handle.getinfo(curl.HTTP_CONNECTCODE)
     if status == 407 or code == curl.E_LOGIN_DENIED:

@@ -1,4 +1,4 @@
-"""The head of an answer, line by line as libcurl gives it, held to what HTTP allows and to bounds of ours."""
+"""Read the head of an answer line by line. The checks are stricter than libcurl's, and sizes have limits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _MOST_BYTES = 256 * 1024
 _MOST_LINES = 256
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*\r?\n?")
 _STATUS = re.compile(rb"HTTP/[123](?:\.[01])? ([1-9][0-9]{2})(?: [^\r\n]*)?\r?\n?")
-# Two lines of these names mean something else than the second one alone.
+# Headers whose repeated lines form a list. Of all other headers, the last line counts.
 _LISTS = {"content-encoding"}
 
 
-class Head:
-    """Takes lines until the head of the final answer is complete. Trailers are left out."""
+class ResponseHead:
+    """Takes lines until the head of the final answer is complete. Trailers are ignored."""
 
     __slots__ = ("_bytes", "_lines", "alone", "complete", "headers", "problem", "status")
 
@@ -23,14 +23,14 @@ class Head:
         """Names are in lower case."""
         self.complete = False
         self.problem = ""
-        """What is wrong with it. The text continues a sentence that begins with the name of the place."""
+        """What is wrong with the head. The text continues a sentence that begins with the upstream's name."""
         self.alone = True
-        """Does its connection carry no other answer at the same time, as in HTTP/1.1?"""
+        """Does the connection carry one answer at a time (HTTP/1.1)?"""
         self._bytes = 0
         self._lines = 0
 
     def take(self, line: bytes) -> bool:
-        """One line with its end. False: the answer cannot be used, `problem` says why."""
+        """Take one line, with its line end. False: the answer cannot be used, and `problem` says why."""
         if self.complete:
             return True
         self._bytes += len(line)
@@ -54,6 +54,7 @@ class Head:
         value = found[2].decode("latin-1")
         before = self.headers.get(name)
         if before is not None:
+            # Two lengths are a sign of response smuggling.
             if name == "content-length" and before != value:
                 return self._refuse("answers with two lengths for one body")
             if name in _LISTS:

@@ -1,7 +1,7 @@
-"""libcurl's multi handle on an asyncio event loop: the loop watches its sockets and keeps its timer.
+"""Run libcurl's multi handle on an asyncio event loop: the loop watches its sockets and its timer.
 
-pycurl has a class for that too, `AsyncCurlMulti`. It does not tell which sockets there are, and `unclean`
-must look at them. The loop must have `add_reader`. Every loop has it but the proactor loop of Windows.
+pycurl's own `AsyncCurlMulti` does this, too, but does not expose the sockets, which `unclean` must inspect.
+The loop needs `add_reader`. Only the proactor loop of Windows lacks it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_KEPT = 512  # unused connections
 _MOST_KNOWN = 4096
 
 Ends = tuple[str, int, str, int]
-"""Address and port of the other side, then of ours: they name a connection as long as it is open."""
+"""Remote address and port, then local address and port: they identify an open connection."""
 
 
 class Runs(Protocol):
@@ -31,7 +31,7 @@ class Runs(Protocol):
     handle: Any
 
     def done(self, code: int, text: str) -> None:
-        """It is over. Code 0: without an error."""
+        """The transfer has ended. Code 0: without an error."""
         ...
 
 
@@ -46,33 +46,32 @@ class Multi:
         self._multi.setopt(curl.M_TIMERFUNCTION, self._set_timer)
         self._running: dict[Any, Runs] = {}
         self._watched: dict[int, int] = {}
-        """What each socket is watched for."""
+        """The events that the loop watches each socket for."""
         self._sockets: set[int] = set()
-        """Every socket that was ever watched. Some of the numbers may mean something else by now."""
+        """All sockets that were ever watched. The system may have reused some of the numbers since."""
         self._timer: asyncio.Handle | None = None
         self._connections: dict[Ends, int | None] = {}
-        """Those that a request was sent on, in order, with the socket where it is known."""
+        """Connections that carried a request, in order, each with its socket if known."""
         self._resting: set[Ends] = set()
-        """Those among them on which nothing may come before the next request. HTTP/2 knows no such rest."""
+        """Idle HTTP/1.1 connections: a server may send nothing on them before the next request. An HTTP/2
+        server may send frames at any time."""
 
     def add(self, transfer: Runs) -> None:
         self._running[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
 
     def remove(self, transfer: Runs) -> None:
-        """Stop a transfer: closes its connection (HTTP/1.1) or resets its stream (HTTP/2)."""
+        """Stop a transfer. libcurl closes its connection (HTTP/1.1) or resets its stream (HTTP/2)."""
         if self._running.pop(transfer.handle, None) is not None:
             self._multi.remove_handle(transfer.handle)
 
     def close(self) -> None:
-        """Close all connections. No transfer runs any more."""
+        """Close all connections. No transfer may be running."""
         if self._timer is not None:
             self._timer.cancel()
         for number in tuple(self._watched):
             self._watch(_REMOVE, number, None, None)
         self._multi.close()
-
-    # ── connections ──
 
     def is_known(self, ends: Ends) -> bool:
         """Was a request sent on this connection before?"""
@@ -87,14 +86,14 @@ class Multi:
         known[ends] = None
 
     def rest(self, ends: Ends) -> None:
-        """An answer over HTTP/1.1 is over."""
+        """Note that an HTTP/1.1 answer on this connection is complete."""
         self._resting.add(ends)
 
     def unclean(self, ends: Ends) -> bool:
-        """Have bytes come on a connection that nobody has asked on, or its end?
+        """Has an idle connection received bytes, or been closed?
 
-        The bytes would be taken for the answer to the next request. libcurl looks too, but not where it has
-        looked within the last second.
+        Such bytes would be taken for the answer to the next request (response smuggling). libcurl checks
+        this, too, but not if it has checked within the last second.
         """
         if ends not in self._resting:
             return False
@@ -105,7 +104,7 @@ class Multi:
             self._connections[ends] = number
         return number is not None and _has_input(number)
 
-    # ── what libcurl calls ──
+    # Called by libcurl.
 
     def _watch(self, what: int, number: int, _multi: Any, _data: Any) -> None:
         before = self._watched.get(number, 0)
@@ -132,13 +131,13 @@ class Multi:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        # libcurl must not be called from here, not even when the time has come already.
+        # This is a callback of libcurl, which must not be called from here, not even for a timeout of 0.
         if milliseconds == 0:
             self._timer = self._loop.call_soon(self._tick)
         elif milliseconds > 0:
             self._timer = self._loop.call_later(milliseconds / 1000, self._tick)
 
-    # ── what the loop calls ──
+    # Called by the event loop.
 
     def _tick(self) -> None:
         self._timer = None
@@ -170,7 +169,7 @@ def _joins(number: int, ends: Ends) -> bool:
     """Is `number` the socket between these two ends?"""
     try:
         found = _borrowed(number)
-    except OSError:  # it is no socket any more
+    except OSError:  # the number is no longer a socket
         return False
     try:
         there, here = found.getpeername(), found.getsockname()
@@ -196,5 +195,5 @@ def _has_input(number: int) -> bool:
 
 
 def _borrowed(number: int) -> socket.socket:
-    """A socket of libcurl's as an object of Python's, which would close it in the end: `detach` it."""
+    """libcurl's socket as a Python object. `detach` it after use: Python would close the socket otherwise."""
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=number)

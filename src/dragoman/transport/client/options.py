@@ -1,4 +1,4 @@
-"""What libcurl is told: once for each way to a server, and once for each request."""
+"""libcurl options: those of a `Way` are set once per handle, the others for each request."""
 
 from __future__ import annotations
 
@@ -10,36 +10,41 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 import pycurl
 
-from .contract import Network
+from .contract import Network, Upload
 from .errors import ProxyRefused, Unsendable
 from .proxies import problem, shown
 from .trust import own_store
 
 curl = cast(Any, pycurl)
-"""The library has no types."""
+"""pycurl without types: the library has none."""
 
 KEPT = 15
-"""Seconds a connection lies unused before nobody uses it again."""
+"""Seconds. A connection that was idle for longer is not reused: the server may be closing it."""
 
-# The least that libcurl takes for uploads. With 64 KB, its default, 1,000 open streams need 40 MB more.
+# A transfer keeps its buffers until it ends. With 64 KB for uploads, as libcurl has it, 1,000 open streams
+# need 40 MB more; 16 KB is the least. Each piece of a long body costs two system calls.
 _BUFFER = 16 * 1024
+_MOST_BUFFER = 128 * 1024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PROXY_TYPES = {"socks5": curl.PROXYTYPE_SOCKS5, "socks5h": curl.PROXYTYPE_SOCKS5_HOSTNAME}
 _PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-# libcurl adds these to a request unless it is told not to. `expect` would cost a round trip.
+# libcurl adds these headers by default. `Expect: 100-continue` would cost a round trip for each large body.
 _NOT_ADDED = ("accept", "content-type", "expect")
 
 CONSTANT = (
+    # Signals for DNS timeouts would interrupt the event loop.
     (curl.NOSIGNAL, 1),
+    # No `file://` or `ftp://` from a config or a redirect.
     (curl.PROTOCOLS, curl.PROTO_HTTP | curl.PROTO_HTTPS),
     (curl.FOLLOWLOCATION, 0),
+    # A `~/.netrc` must not add a password to a request.
     (curl.NETRC, curl.NETRC_IGNORED),
     (curl.USERAGENT, ""),
+    # libcurl would resolve `/../` in a path, and the path would differ from the checked one.
     (curl.PATH_AS_IS, 1),
     (curl.HTTP_CONTENT_DECODING, 0),  # `codings` does it: this libcurl knows no zstd
     (curl.BUFFERSIZE, _BUFFER),
-    (curl.UPLOAD_BUFFERSIZE, _BUFFER),
     (curl.MAXAGE_CONN, KEPT),
     (curl.TCP_KEEPALIVE, 1),
     (curl.NOPROXY, ""),
@@ -48,17 +53,17 @@ CONSTANT = (
 
 
 class Way(msgspec.Struct, frozen=True):
-    """All that requests with the same options of libcurl have in common."""
+    """The values that requests with the same libcurl options share."""
 
     network: Network
     proxy: str | None
     secure: bool
-    """Is a TLS connection made, with the server or with the proxy?"""
+    """Does the connection use TLS, with the server or with the proxy?"""
     connect_timeout: float
 
 
 def prepared(way: Way, roots: str | None) -> Any:
-    """A new handle for requests on `way`. `roots` is a file with the certificates to trust."""
+    """A new handle for `way`. `roots` is the path of a file with the trusted certificates."""
     handle = curl.Curl()
     for option, value in CONSTANT:
         handle.setopt(option, value)
@@ -70,22 +75,27 @@ def prepared(way: Way, roots: str | None) -> Any:
     return handle
 
 
-def write(handle: Any, method: str, url: str, fields: Mapping[str, str], body: bytes) -> None:
-    """Put a request into `handle`."""
+def write(handle: Any, method: str, url: str, fields: Mapping[str, str], body: bytes | Upload) -> None:
+    """Set a request on `handle`."""
     lines = _lines(fields)
     try:
         handle.setopt(curl.URL, url)
         handle.setopt(curl.HTTPHEADER, lines)
     except (UnicodeError, ValueError, TypeError):
         raise _unsendable() from None
-    if body or method == "POST":
+    if isinstance(body, Upload):
+        handle.setopt(curl.UPLOAD, 1)
+        handle.setopt(curl.INFILESIZE_LARGE, -1 if body.length is None else body.length)
+        handle.setopt(curl.UPLOAD_BUFFERSIZE, _MOST_BUFFER)
+    elif body or method == "POST":
         handle.setopt(curl.POST, 1)
         handle.setopt(curl.POSTFIELDS, body)
+        handle.setopt(curl.UPLOAD_BUFFERSIZE, min(max(len(body), _BUFFER), _MOST_BUFFER))
     else:
         handle.setopt(curl.HTTPGET, 1)
     if method == "HEAD":
         handle.setopt(curl.NOBODY, 1)
-    elif method == "POST" or (method == "GET" and not body):
+    elif not isinstance(body, Upload) and (method == "POST" or (method == "GET" and not body)):
         handle.unsetopt(curl.CUSTOMREQUEST)
     elif _NAME.fullmatch(method):
         handle.setopt(curl.CUSTOMREQUEST, method)
@@ -101,7 +111,7 @@ def _lines(fields: Mapping[str, str]) -> list[bytes]:
             raise _unsendable()
         name = name.lower()
         names.add(name)
-        # libcurl takes "name:" as an order to leave the header out, and "name;" for an empty value.
+        # To libcurl, "name:" means to leave the header out, and "name;" means an empty value.
         lines.append((f"{name}: {value}" if value.strip() else f"{name};").encode())
     lines += [f"{name}:".encode() for name in _NOT_ADDED if name not in names]
     return lines
@@ -121,7 +131,7 @@ def _secure(handle: Any, network: Network, roots: str | None) -> None:
         handle.setopt(curl.SSL_OPTIONS, curl.SSLOPT_NATIVE_CA)
     if network.client_cert:
         handle.setopt(curl.SSLCERT_BLOB, network.client_cert)
-        handle.setopt(curl.SSLKEY_BLOB, network.client_cert)  # it stands behind the certificate
+        handle.setopt(curl.SSLKEY_BLOB, network.client_cert)  # the same PEM data also holds the key
 
 
 def _through(handle: Any, proxy: str, roots: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Which proxy a request goes through: the one of its `Network`, or the one the environment names."""
+"""Choose the proxy for a request: that of its `Network`, or that of the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def proxy_for(url: Url, network: Network) -> str | None:
     """The proxy's URL, or None to connect directly.
 
     Without `network.proxy` the environment decides: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in
-    upper or lower case. It never decides for this machine's own addresses: no proxy can reach them.
+    upper or lower case. Loopback addresses never use a proxy of the environment: it could not reach them.
     """
     if network.proxy is not None:
         return None if network.proxy == NO_PROXY else network.proxy
@@ -31,7 +31,7 @@ def proxy_for(url: Url, network: Network) -> str | None:
 
 
 def problem(proxy: str) -> str | None:
-    """What is wrong with a proxy's URL, if anything. Never repeats it: it may hold a password."""
+    """What is wrong with a proxy's URL, or None. Never contains the URL: it may hold a password."""
     parts = _split(proxy)
     if parts is None or parts.scheme not in SCHEMES or not parts.hostname:
         return "must be a URL such as http://host:3128, https://… , socks5://… or socks5h://…"
@@ -57,7 +57,7 @@ def has_login(proxy: str) -> bool:
 def _split(proxy: str) -> SplitResult | None:
     try:
         parts = urlsplit(proxy)
-        _ = parts.port  # raises for one that is no number
+        _ = parts.port  # raises ValueError if the port is not a number
     except ValueError:
         return None
     return parts
@@ -73,7 +73,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _in_listed_network(host: str) -> bool:
-    """Is `host` an address in a network such as `10.0.0.0/8` of `NO_PROXY`? urllib knows names only."""
+    """Is `host` an address in a network of `NO_PROXY`, such as `10.0.0.0/8`? urllib supports only names."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""An answer whose head is there. Once it is read to its end, its connection is free again."""
+"""An answer whose head has arrived. After its end is read, the connection can be used again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from .codings import decoder_for
 from .errors import CutOff, HttpError
 from .transfer import Transfer
 
-# After an answer's last word only the end of the transfer is missing. Waiting that long for it, behind the
-# asker's back, saves the next request a new connection.
+# After the last event of a stream, usually only the end of the transfer is missing. Waiting for it in the
+# background, for at most this time and size, keeps the connection for the next request.
 _LINGER = 0.5
 _LINGER_BYTES = 16 * 1024
 
 
-class HttpResponse:
+class CurlResponse:
     """See `contract.Response`."""
 
     __slots__ = ("_decoder", "_error", "_idle", "_transfer", "headers", "status")
@@ -49,7 +49,7 @@ class HttpResponse:
     async def close(self) -> None:
         self._transfer.drop(CutOff("was not read to its end"))
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self._transfer.linger(_LINGER, _LINGER_BYTES)
 
     async def _decoded(self) -> bytes:

@@ -1,7 +1,7 @@
-"""One request on one handle of libcurl: collects what comes, wakes up who waits for it, and holds back.
+"""One request on one libcurl handle: collects the answer, wakes the reader, and applies backpressure.
 
-libcurl calls `_prerequest`, `_line` and `_data` while it works on its sockets. No function of libcurl may be
-called from there. So they only collect; who waits runs once, after libcurl is done with all that has come.
+libcurl calls `_prerequest`, `_line` and `_data` while it works on its sockets. These callbacks must not call
+libcurl. So they only collect data. The reader runs once, after libcurl has processed everything that arrived.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
-from .head import Head
+from .head import ResponseHead
 from .multi import Ends, Multi
 from .options import curl
 
-# A reader that is behind by this much gets no more until it has read.
+if TYPE_CHECKING:
+    from .uploading import Uploading
+
+# If a reader is this many bytes behind, the transfer pauses, and TCP slows the server down.
 _MOST_WAITING = 64 * 1024
 _PAUSE: int = curl.WRITEFUNC_PAUSE
 _SENDABLE: int = curl.PREREQFUNC_OK
@@ -24,11 +27,11 @@ _NOT_SENDABLE: int = curl.PREREQFUNC_ABORT
 _REFUSED = -1
 
 Explain = Callable[["Transfer", int, str], HttpError]
-"""The error that libcurl's code and text mean for this transfer."""
+"""Turns libcurl's error code and text into an error of this package."""
 
 
 class Transfer:
-    """Begun by `start`, over once libcurl says so or `drop` is called. Then `ended` is called, once."""
+    """Runs from `start` until libcurl reports the end, or until `drop`. Then it calls `ended` once."""
 
     __slots__ = (
         "_ended",
@@ -37,6 +40,7 @@ class Transfer:
         "_loop",
         "_multi",
         "_parts",
+        "_patience",
         "_paused",
         "_size",
         "_timer",
@@ -49,6 +53,7 @@ class Transfer:
         "left",
         "lost",
         "over",
+        "uploading",
     )  # fmt: skip
 
     def __init__(
@@ -59,13 +64,13 @@ class Transfer:
         ended: Callable[[Transfer, bool], None],
     ) -> None:
         self.handle: Any = handle
-        self.head = Head()
+        self.head = ResponseHead()
         self.connected = False
-        """Was there a connection for the request?"""
+        """Did the request get a connection?"""
         self.lost = False
-        """Was the request lost on a kept connection, before a byte of an answer came?"""
+        """Was the request lost on a kept connection that turned out to be closed? It may be sent again."""
         self.left = -1
-        """How many more bytes may come and be forgotten. Less than none: they are kept."""
+        """After `linger`: how many more bytes to discard before giving up. Negative: bytes are kept."""
         self.over = False
         self.error: HttpError | None = None
         self._loop = loop
@@ -79,6 +84,9 @@ class Transfer:
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._until = 0.0
+        self._patience = 0.0
+        self.uploading: Uploading | None = None
+        """The body, if it is sent while it arrives."""
         handle.setopt(curl.PREREQFUNCTION, self._prerequest)
         handle.setopt(curl.HEADERFUNCTION, self._line)
         handle.setopt(curl.WRITEFUNCTION, self._data)
@@ -88,14 +96,14 @@ class Transfer:
         multi.add(self)
 
     def drop(self, error: HttpError) -> None:
-        """Stop at once: closes the connection (HTTP/1.1) or resets the stream (HTTP/2)."""
+        """Stop at once. libcurl closes the connection (HTTP/1.1) or resets the stream (HTTP/2)."""
         if self._multi is not None:
             self.error = error
             self._multi.remove(self)
             self._finish(whole=False)
 
     async def begun(self, patience: float) -> None:
-        """Wait for the head."""
+        """Wait for the head of the answer."""
         while not self.head.complete:
             if self.over:
                 raise self.error or Disconnected("closed the connection before it answered")
@@ -103,7 +111,7 @@ class Transfer:
         self._stop_timer()
 
     async def data(self, patience: float) -> bytes:
-        """All that has come since the last call, as soon as there is something; empty at the end."""
+        """The data since the last call. Waits until there is some; empty at the end."""
         while not self._parts:
             if self.over:
                 if self.error is not None:
@@ -119,7 +127,7 @@ class Transfer:
         return data
 
     def linger(self, seconds: float, most: int) -> None:
-        """Nobody reads the rest. If it is short and comes soon, the connection is kept."""
+        """Discard the rest. If it is short and arrives soon, the connection is kept."""
         if self.over:
             return
         self._parts = []
@@ -130,13 +138,17 @@ class Transfer:
         if self._paused:
             self._go_on()
 
-    # ── what libcurl calls ──
+    def postpone(self) -> None:
+        """The request moves: the wait for the server begins anew."""
+        self._until = self._loop.time() + self._patience
+
+    # Called by libcurl.
 
     def _prerequest(self, ip: str, own_ip: str, port: int, own_port: int) -> int:
-        """A request is about to be sent, on a new connection or on one that was kept.
+        """libcurl is about to send the request, on a new or on a kept connection.
 
-        libcurl sends a request again by itself if a kept connection turns out to be dead, up to five times
-        and on any other kept connection. Here it may do so once, and on a new connection only.
+        If a kept connection turns out to be dead, libcurl sends the request again, up to five times, and on
+        any other kept connection. This callback limits that to one more attempt, on a new connection.
         """
         multi = self._multi
         if multi is None:
@@ -153,7 +165,7 @@ class Transfer:
 
     def _line(self, line: bytes) -> int | None:
         if not self.connected:
-            return None  # what a proxy says before there is a connection
+            return None  # the answer of a proxy to CONNECT
         head = self.head
         if not head.take(line):
             return _REFUSED
@@ -186,8 +198,6 @@ class Transfer:
             self._multi.rest(self._ends)
         self._finish(whole=not code and self.head.complete)
 
-    # ── the rest ──
-
     def _failure(self, code: int, text: str) -> HttpError:
         if self.head.problem:
             return Malformed(self.head.problem)
@@ -198,6 +208,8 @@ class Transfer:
     def _finish(self, *, whole: bool) -> None:
         self.over = True
         self._stop_timer()
+        if self.uploading is not None:
+            self.uploading.stop()
         self._ended(self, whole)
         self.handle = None
         self._multi = None
@@ -209,8 +221,9 @@ class Transfer:
             waiter.set_result(None)
 
     async def _wait(self, patience: float) -> None:
-        """Until something has come. One timer serves all waits of a transfer: most of them are short."""
+        """Wait for data. One timer serves all waits of a transfer: setting one for each would cost more."""
         loop = self._loop
+        self._patience = patience
         self._until = until = loop.time() + patience
         if self._timer is None:
             self._timer = loop.call_at(until, self._look)
@@ -223,7 +236,7 @@ class Transfer:
     def _look(self) -> None:
         self._timer = None
         if self._waiter is None or self._waiter.done():
-            return  # nobody waits: nobody is too late
+            return  # no reader waits, so the server is not late
         if self._loop.time() < self._until:
             self._timer = self._loop.call_at(self._until, self._look)
         else:
@@ -239,5 +252,5 @@ class Transfer:
 
     def _go_on(self) -> None:
         self._paused = False
-        with contextlib.suppress(curl.error):  # the transfer ends with the same error
+        with contextlib.suppress(curl.error):  # `done` gets the same error
             self.handle.pause(curl.PAUSE_CONT)

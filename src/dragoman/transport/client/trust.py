@@ -1,4 +1,4 @@
-"""Certificates in files: read and checked before they are needed, so that a complaint names the file."""
+"""Read certificate files, and check them before they are needed: so an error can name the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-# Where systems keep one file with all certificates, for a Python whose own OpenSSL looks elsewhere.
+# Where systems keep one file with all certificates. A standalone Python (uv, pyenv) has an OpenSSL with other
+# default paths.
 _KNOWN_FILES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora, RHEL
@@ -24,7 +25,7 @@ _NOTHING = "this machine has no certificates to trust; install ca-certificates, 
 
 
 class Unusable(ValueError):
-    """A file that cannot be used. The text continues a sentence that begins with what names the file."""
+    """A file cannot be used. The text continues a sentence that begins with the config key or variable."""
 
 
 def certificates(path: Path) -> bytes:
@@ -58,22 +59,23 @@ def identity(cert: Path, key: Path | None) -> bytes:
 
 
 def check_environment(env: Mapping[str, str]) -> None:
-    """`Unusable` where a variable of the environment names a file that cannot be used."""
+    """Raises `Unusable` if an environment variable names a file that cannot be used."""
     for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
         _named(name, env)
 
 
 def own_store() -> bool:
-    """Has the system a store that libcurl asks by itself, and does nothing in the environment replace it?"""
+    """Does libcurl use the system's own certificate store? (macOS, Windows; an environment variable replaces
+    it.)"""
     replaced = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
     return sys.platform in ("darwin", "win32") and not replaced
 
 
 class Trust:
-    """The certificates that servers are trusted by, each collection in a file.
+    """The trusted certificates as files, one for each set.
 
-    libcurl reads a file once and keeps what it read for a day; certificates in memory it would read again for
-    each connection. The system's own file is used as it is.
+    libcurl parses a file once and caches the result for a day. It would parse certificates in memory
+    (`CAINFO_BLOB`) again for each connection. The system's own file is used as it is.
     """
 
     def __init__(self) -> None:
@@ -81,10 +83,10 @@ class Trust:
         self._folder: TemporaryDirectory[str] | None = None
 
     def file(self, more: bytes) -> str | None:
-        """The file with the system's certificates, those of `REQUESTS_CA_BUNDLE` and `more`, PEM all of them.
+        """The path of a PEM file with the system's certificates, those of `REQUESTS_CA_BUNDLE`, and `more`.
 
-        None where the system keeps them elsewhere than in files. `Unusable` where there are none at all, or a
-        variable of the environment names a file that cannot be used.
+        None if the system does not keep certificates in files. Raises `Unusable` if there are none at all, or
+        if an environment variable names a file that cannot be used.
         """
         if more not in self._files:
             if len(self._files) >= _MOST_FILES:
@@ -93,7 +95,7 @@ class Trust:
         return self._files[more]
 
     def close(self) -> None:
-        """Remove what was written."""
+        """Remove the written files."""
         self._files.clear()
         if self._folder is not None:
             self._folder.cleanup()
@@ -121,7 +123,7 @@ class Trust:
 
 
 def _system() -> Path | bytes:
-    """The file that holds the system's certificates, or the certificates where they lie in several files."""
+    """The file with the system's certificates, or their content if they are in several files."""
     env = os.environ
     named = _named("SSL_CERT_FILE", env)
     folder = env.get("SSL_CERT_DIR")
@@ -137,7 +139,7 @@ def _system() -> Path | bytes:
 
 
 def _all_in(folders: str | None) -> bytes:
-    """The PEM certificates in all files of these folders. OpenSSL looks for names made of hashes only."""
+    """The PEM certificates in all files of these folders. OpenSSL itself reads only files named by a hash."""
     parts: dict[bytes, None] = {}
     for folder in (folders or "").split(os.pathsep):
         if folder and Path(folder).is_dir():
@@ -156,7 +158,7 @@ def _named(name: str, env: Mapping[str, str]) -> bytes:
     if not path:
         return b""
     if name == "REQUESTS_CA_BUNDLE" and Path(path).is_dir():
-        return b""  # requests takes a folder too; here `SSL_CERT_DIR` names one
+        return b""  # requests also accepts a folder; use `SSL_CERT_DIR` for one here
     try:
         return certificates(Path(path))
     except Unusable as error:

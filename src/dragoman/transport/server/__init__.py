@@ -7,9 +7,9 @@ import it. Tests and WebSocket messages create an `HttpRequest` with their own `
 from .answers import NO_HEADERS, HttpAnswer, HttpResponse, Stream, Upgrade, json_response
 from .limits import Limits
 from .listener import Listener
-from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
+from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, MethodNotAllowed, NotFound, RefusedRequest
 from .request import ClientGone, HttpRequest, Sink, WebSocket
-from .routes import Handler, Route, Routes
+from .routes import Handler, Route, Routes, compiled
 
 __all__ = [
     "NO_HEADERS",
@@ -25,12 +25,13 @@ __all__ = [
     "Listener",
     "MethodNotAllowed",
     "NotFound",
-    "Refusal",
+    "RefusedRequest",
     "Route",
     "Routes",
     "Sink",
     "Stream",
     "Upgrade",
     "WebSocket",
+    "compiled",
     "json_response",
 ]

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import brotli  # pyright: ignore[reportMissingTypeStubs]
 
-from .refusals import BodyTooLarge, BodyUnreadable, Refusal
+from .refusals import BodyTooLarge, BodyUnreadable, RefusedRequest
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdDecompressor, ZstdError
@@ -31,12 +31,12 @@ _STEP = 1024 * 1024
 
 
 async def decompressed(body: bytes, coding: str, max_size: int) -> bytes:
-    """`body` without its content coding. Raises a `Refusal`."""
+    """`body` without its content coding. Raises a `RefusedRequest`."""
     if coding == "identity":
         return body
     decompress = _DECOMPRESSORS.get(coding)
     if decompress is None:
-        raise Refusal(
+        raise RefusedRequest(
             f"the content coding {coding[:40]!r} is not supported; use one of {', '.join(_DECOMPRESSORS)}",
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         )

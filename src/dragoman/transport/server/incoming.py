@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -15,11 +15,12 @@ from .connection import Connection
 from .decompression import decompressed
 from .forwarded import TrustedProxies
 from .limits import MAX_HEAD, MIN_BODY_RATE, Limits
-from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, Refusal
+from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, RefusedRequest
 from .request import ClientGone, HttpRequest
 from .user_agents import RENAMED
 
 # Separators for fields that occur more than once. The default is ", ".
+# Google's SDK sends two User-Agent fields.
 _SEPARATORS = {"user-agent": " ", "cookie": "; "}
 # Request smuggling uses duplicates of these. (aiohttp itself refuses a second Host or Content-Length.)
 _UNIQUE = frozenset({"host", "authorization", "content-type", "transfer-encoding"})
@@ -80,15 +81,20 @@ class HttpSink:
 def convert_request(
     http: web.BaseRequest, connection: Connection, limits: Limits, proxies: TrustedProxies
 ) -> HttpRequest:
-    """Raises a `Refusal` for a head that the gateway cannot serve."""
+    """Raises a `RefusedRequest` for a head that the gateway cannot serve."""
     fields = _fields(http)
     if (http.version.major, http.version.minor) not in _VERSIONS:
-        raise Refusal("only HTTP/1.0 and HTTP/1.1 are supported", HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        raise RefusedRequest(
+            "only HTTP/1.0 and HTTP/1.1 are supported", HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
+        )
     if fields.get("transfer-encoding", "chunked").strip().lower() != "chunked":
-        raise Refusal("the only supported transfer coding is chunked", HTTPStatus.NOT_IMPLEMENTED)
+        raise RefusedRequest("the only supported transfer coding is chunked", HTTPStatus.NOT_IMPLEMENTED)
 
     async def read() -> bytes:
         return await _body(http, fields, limits)
+
+    def chunks(largest: int) -> AsyncIterator[bytes]:
+        return _chunks(http, limits, largest)
 
     return HttpRequest(
         http.method,
@@ -96,6 +102,7 @@ def convert_request(
         fields,
         read,
         HttpSink(http, connection),
+        chunks=chunks,
         client=proxies.client_of(http.remote or "", fields),
         wants_websocket=_wants_websocket(http, fields),
     )
@@ -117,11 +124,13 @@ def _fields(http: web.BaseRequest) -> dict[str, str]:
         if key not in fields:
             fields[key] = value
         elif key in _UNIQUE:
-            raise Refusal(f"the header {key} must not occur twice")
+            raise RefusedRequest(f"the header {key} must not occur twice")
         else:
             fields[key] += _SEPARATORS.get(key, ", ") + value
     if size > MAX_HEAD:
-        raise Refusal("the head of the request is too large", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        raise RefusedRequest(
+            "the head of the request is too large", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        )
     return fields
 
 
@@ -131,9 +140,10 @@ def _target(raw: str, fields: dict[str, str]) -> str:
         return raw
     parts = urlsplit(raw)
     if parts.scheme not in ("http", "https"):
-        raise Refusal("the first line of the request has no path")
+        raise RefusedRequest("the first line of the request has no path")
+    # A URL in the request line that names another host is a known way around Host checks.
     if parts.netloc.lower() != fields.get("host", "").strip().lower():
-        raise Refusal("the URL of the request and its Host header differ; this server is not a proxy")
+        raise RefusedRequest("the URL of the request and its Host header differ; this server is not a proxy")
     path = parts.path if parts.path.startswith("/") else "/" + parts.path
     return f"{path}?{parts.query}" if parts.query else path
 
@@ -145,23 +155,31 @@ def expects_continue(http: web.BaseRequest) -> bool:
 
 async def _body(http: web.BaseRequest, fields: Mapping[str, str], limits: Limits) -> bytes:
     """The complete body, decompressed."""
-    if http.content_length is not None and http.content_length > limits.body:
+    chunks = [chunk async for chunk in _chunks(http, limits, limits.body)]
+    coding = fields.get("content-encoding", "identity").strip().lower()
+    return await decompressed(b"".join(chunks), coding, limits.body)
+
+
+async def _chunks(http: web.BaseRequest, limits: Limits, largest: int) -> AsyncIterator[bytes]:
+    """The body in pieces, as it is sent."""
+    if http.content_length is not None and http.content_length > largest:
         raise BodyTooLarge
     if expects_continue(http) and http.transport is not None:
         http.transport.write(_CONTINUE)
-    body = bytearray()
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + limits.timeout
+    size = 0
+    waited = 0.0  # only for the client: an upstream that takes a streamed body slowly is not its fault
+    time = asyncio.get_running_loop().time
     try:
         while not http.content.at_eof():
-            async with asyncio.timeout_at(deadline + len(body) / MIN_BODY_RATE):
+            began = time()
+            async with asyncio.timeout_at(began + limits.timeout + size / MIN_BODY_RATE - waited):
                 chunk = await http.content.readany()
-            body += chunk
-            if len(body) > limits.body:
+            waited += time() - began
+            size += len(chunk)
+            if size > largest:
                 raise BodyTooLarge
+            yield chunk
     except TimeoutError:
         raise BodyTooSlow(f"the body did not arrive within {limits.timeout:g} seconds") from None
     except (RequestPayloadError, ValueError):
         raise BodyUnreadable from None
-    coding = fields.get("content-encoding", "identity").strip().lower()
-    return await decompressed(bytes(body), coding, limits.body)

@@ -18,7 +18,7 @@ from .descriptors import DescriptorCheck
 from .forwarded import TrustedProxies
 from .incoming import HttpSink, convert_request, expects_continue
 from .limits import IDLE_TIMEOUT, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
-from .refusals import Refusal
+from .refusals import RefusedRequest
 from .request import ClientGone, HttpRequest
 from .routes import Handler
 from .sockets import AiohttpSocket, new_response
@@ -158,7 +158,7 @@ class Listener:
         try:
             try:
                 request = convert_request(http, connection, self._limits, self._proxies)
-            except Refusal as refusal:
+            except RefusedRequest as refusal:
                 return _refusal_response(refusal)
             return await self._send(http, request, await self._handler(request))
         except ClientGone:
@@ -209,7 +209,7 @@ class Listener:
         return response
 
 
-def _refusal_response(refusal: Refusal) -> web.Response:
+def _refusal_response(refusal: RefusedRequest) -> web.Response:
     status = HTTPStatus(refusal.status)
     text = f"{refusal or status.phrase}\n"
     response = web.Response(status=status, text=text, headers=COMMON_HEADERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 
-class Refusal(Exception):
+class RefusedRequest(Exception):
     """The request is not served. `status` and the message say why."""
 
     status = HTTPStatus.BAD_REQUEST
@@ -16,13 +16,13 @@ class Refusal(Exception):
             self.status = status
 
 
-class NotFound(Refusal):
+class NotFound(RefusedRequest):
     """No route has this path."""
 
     status = HTTPStatus.NOT_FOUND
 
 
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(RefusedRequest):
     """The path exists for other methods."""
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
@@ -32,17 +32,17 @@ class MethodNotAllowed(Refusal):
         self.allowed = allowed
 
 
-class BodyTooLarge(Refusal):
+class BodyTooLarge(RefusedRequest):
     """The body is larger than `Limits.body`."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-class BodyTooSlow(Refusal):
+class BodyTooSlow(RefusedRequest):
     """The body did not arrive in time."""
 
     status = HTTPStatus.REQUEST_TIMEOUT
 
 
-class BodyUnreadable(Refusal):
+class BodyUnreadable(RefusedRequest):
     """The body does not match its encoding headers, or was cut off."""

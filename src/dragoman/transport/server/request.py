@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
 from urllib.parse import parse_qsl, unquote
 
@@ -59,11 +59,16 @@ async def _no_body() -> bytes:
     return b""
 
 
+async def _no_chunks(largest: int) -> AsyncIterator[bytes]:
+    for nothing in ():
+        yield nothing
+
+
 class HttpRequest:
     """The head of a request, a function that reads the body, and a sink for the answer."""
 
     __slots__ = (
-        "_query", "client", "headers", "method", "parts", "path", "read", "sink", "target",
+        "_query", "chunks", "client", "headers", "method", "parts", "path", "read", "sink", "target",
         "wants_websocket",
     )  # fmt: skip
 
@@ -75,6 +80,7 @@ class HttpRequest:
         read: Callable[[], Awaitable[bytes]] = _no_body,
         sink: Sink | None = None,
         *,
+        chunks: Callable[[int], AsyncIterator[bytes]] = _no_chunks,
         client: str = "",
         wants_websocket: bool = False,
     ) -> None:
@@ -88,12 +94,20 @@ class HttpRequest:
         self.parts: dict[str, str] = {}
         """The parts of the path that matched `{name}` in the route."""
         self.read = read
-        """Reads the complete body, decompressed. Call it once. Raises a `Refusal`."""
+        """Reads the complete body, decompressed. Call it once. Raises a `RefusedRequest`."""
+        self.chunks = chunks
+        """The body in pieces, up to this many bytes, as it is sent: it may be compressed. Call it once,
+        and not `read`. Raises a `RefusedRequest`."""
         self.sink = sink
         self.client = client
         """The client's IP address, if it is known."""
         self.wants_websocket = wants_websocket
         self._query: dict[str, str] | None = None
+
+    @property
+    def has_body(self) -> bool:
+        """Does the client announce a body?"""
+        return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
     @property
     def query(self) -> dict[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from ..heads import NAME, Head, LeakFormat, Step
-from ..readers import read_arguments, read_bare_json, read_json, read_pythonic
+from ..readers import read_arguments, read_bare_json, read_json, read_only_argument, read_pythonic
 from .parts import COLON, SPACE
 
 _NAME_KEYS = ('"name"', '"tool_name"', '"tool"', '"function_name"', '"function"')
 _ARGUMENT_KEYS = ('"arguments"', '"parameters"', '"args"', '"input"')
 _OPEN_OBJECT: tuple[Step, ...] = (("{", "["), re.compile(r"[\s{]*"))
 _ACTION = ("Action:", "**Action:**", "**Action**:")
+_BLANKS = re.compile(r"[ \t]*")
 _INPUT = ("Action Input:", "**Action Input:**", "**Action Input**:")
 
 
@@ -24,7 +25,7 @@ def _bare(*steps: Step) -> Head:
 BARE: tuple[LeakFormat, ...] = (
     LeakFormat(
         name="json",
-        models="Llama 3, xLAM, ERNIE and others; alone in the answer",
+        models="Llama 3, xLAM, ERNIE and others; on the last lines of the answer",
         shape='{"name": …, "arguments": {…}}',
         heads=(
             _bare(_NAME_KEYS, *COLON, ('"',), NAME, ('"',)),
@@ -35,16 +36,16 @@ BARE: tuple[LeakFormat, ...] = (
             _bare(('"id"',), *COLON, ('"call', '"tool')),
         ),
         read=read_bare_json,
-        place="answer",
+        place="line",
         whole=True,
     ),
     LeakFormat(
         name="pythonic-list",
-        models="Llama 4, Llama 3.2, ToolACE; alone in the answer",
+        models="Llama 4, Llama 3.2, ToolACE; on the last lines of the answer",
         shape="[name(key='…')]",
         heads=(Head((("[",), SPACE, NAME, SPACE, ("(",)), body=0),),
         read=read_pythonic,
-        place="answer",
+        place="line",
         whole=True,
     ),
     LeakFormat(
@@ -61,6 +62,24 @@ BARE: tuple[LeakFormat, ...] = (
         shape="Action: name\nAction Input: {…}",
         heads=(Head((_ACTION, SPACE, NAME, SPACE, _INPUT, SPACE), ("{",)),),
         read=read_arguments,
+        place="line",
+    ),
+    LeakFormat(
+        name="react-json",
+        models="any model prompted for LangChain's structured chat; on lines of its own",
+        shape='Action:\n```\n{"action": …, "action_input": {…}}\n```',
+        heads=(Head((_ACTION, SPACE, ("```json", "```"), SPACE, ("{",)), body=4),),
+        read=read_json,
+        closers=(("```",),),
+        place="line",
+    ),
+    LeakFormat(
+        name="react-text",
+        models="any model prompted for ReAct, for tools with one parameter; on lines of its own",
+        shape="Action: name\nAction Input: …",
+        heads=(Head((_ACTION, SPACE, NAME, SPACE, _INPUT, _BLANKS)),),
+        read=read_only_argument,
+        ends=("\n",),
         place="line",
     ),
 )

@@ -35,6 +35,7 @@ _GIGACHAT: tuple[Step, ...] = (
 )  # fmt: skip
 
 JSON_MARKS: tuple[LeakFormat, ...] = (
+    # The most common leak: hermes-agent#83023, omlx#103.
     _between("hermes", "Hermes, Qwen 2.5, Qwen 3, Granite 4, Nemotron", "<tool_call>", "</tool_call>"),
     _between("qwen-tools", "Qwen 2.5 Coder", "<tools>", "</tools>"),
     _between("function-call", "Granite 20B", "<function_call>", "</function_call>"),

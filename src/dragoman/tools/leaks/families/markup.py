@@ -31,6 +31,7 @@ _MINICPM = Markup(
     parameter_end=re.compile(r"</param(?:eter)?>"),
 )
 
+# vllm-mlx#42.
 _GLM = Markup(
     call=re.compile(r"<tool_call>\s*[\w.:/-]+\s*(?:<tool_sep>\s*)?(?=<arg_key>)"),
     call_ends=("</tool_call>",),

@@ -1,0 +1,386 @@
+"""The other endpoints of a protocol: embeddings, images, files, batches and the like.
+
+A request passes to an upstream of the same protocol, and its answer passes back, both as they are. Access,
+credentials, limits, metrics and receipts are those of every exchange. Only a model's name changes, as a route
+says. A body that names a model is read whole (`server.max_body`); a file is sent on while it arrives
+(`server.max_upload`).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, quote, urlencode
+
+from ..access.identity import Identity, ModelNotAllowed
+from ..access.limiter import LimitReached
+from ..credentials import CredentialError
+from ..credentials.secret import Secret
+from ..model.errors import DragomanError
+from ..model.events import Failed, FailureKind
+from ..model.messages import Notice
+from ..observe.metrics import TargetMetrics
+from ..observe.tracing import ExchangeTrace
+from ..protocols.base import ClientProtocol
+from ..protocols.common import failures
+from ..protocols.common.failures import UpstreamFailed
+from ..protocols.facts import OtherEndpoint
+from ..protocols.registry import upstream_protocol
+from ..routing.health import TRANSIENT
+from ..routing.router import Choice
+from ..transport.client import Response, Upload
+from ..transport.server import (
+    ClientGone,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
+    NotFound,
+    RefusedRequest,
+    Stream,
+    compiled,
+)
+from .accounting import account, count_usage
+from .attempt import Attempt
+from .caller import Caller
+from .errors import body_refused, error_response, from_refusal, limit_reached
+from .ids import new_id
+from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
+from .links import gateway_url, linked, relinked
+from .named_model import model_in, renamed
+from .other_routes import NotPassed, choices
+from .reply import answer_headers
+from .spending import Spending
+from .state import State
+from .upstream import UpstreamCall
+
+_CLIENT_CLOSED_REQUEST = 499
+_UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
+_ASKED = ("accept", "content-type", "range")
+"""The client's headers that pass to the upstream."""
+_ANSWERED = (
+    "accept-ranges", "cache-control", "content-disposition", "content-range", "content-type", "etag",
+    "last-modified", "retry-after",
+)  # fmt: skip
+"""The upstream's headers that pass to the client."""
+_KEPT = 1024 * 1024
+"""Bytes of a body that the ring and recordings keep. A longer one is only counted: a file would displace
+everything else."""
+_LARGEST_READ = 16 * 1024 * 1024
+"""Bytes of an answer that is searched for token counts, or for URLs."""
+_BYTES_PER_TOKEN = 4  # a rough estimate, which the count in the answer replaces
+_IN_PATH = "/:@!$&'()*+,;=~"
+
+
+class PassThrough:
+    """One request that passes to an upstream as it is, and its answer."""
+
+    def __init__(
+        self, state: State, client: ClientProtocol, endpoint: OtherEndpoint, root: str, http: HttpRequest
+    ) -> None:
+        """`root` is the part of the path that `endpoint.path` comes after."""
+        self.id = new_id()
+        self.client = client
+        self.choice: Choice | None = None
+        self.attempt: Attempt | None = None
+        self.counters: TargetMetrics | None = None
+        self.outcome = "cancelled"
+        self.status = _CLIENT_CLOSED_REQUEST
+        self.track = state.tap.begin(self.id, client.name)
+        self.trace: ExchangeTrace | None = None
+        self._state = state
+        self._endpoint = endpoint
+        self._root = root
+        self._http = http
+        self._caller = Caller(http)
+        self._key: Secret | None = None
+        """The client's own key, for upstreams whose credential is `client`."""
+        self._body = b""
+        """Only of a request that names a model. Any other body is sent on while it arrives."""
+        self._model = ""
+        self._sent_headers = NO_OUTGOING_HEADERS
+        self._stream: Stream | None = None
+        self._spending: Spending | None = None
+        """None: the key has no limits."""
+        self._refusal: HttpResponse | None = None
+        """The upstream's own error, as it is."""
+
+    async def run(self) -> HttpAnswer:
+        """Serve the request. Metrics, log and receipt are written however it ends."""
+        self._state.running += 1
+        self._state.metrics.open.inc()
+        try:
+            try:
+                answer = await self._serve()
+            except RefusedRequest as error:
+                answer = self._failed(self._body_refused(error))
+            except LimitReached as error:
+                answer = self._failed(limit_reached(error))
+            except DragomanError as error:
+                answer = self._failed(failures.from_request_error(error))
+            if self._spending is not None:
+                await self._spending.settle()
+            self.status = answer.status
+        except ClientGone:
+            self.outcome = "cancelled"
+            answer = HttpResponse(status=_CLIENT_CLOSED_REQUEST)
+        except Exception:
+            self.outcome, self.status = FailureKind.SERVER.value, 500
+            raise
+        finally:
+            if self._spending is not None:
+                self._spending.settle_later()
+            self._state.running -= 1
+            self._state.metrics.open.dec()
+            account(self._state, self)
+        return answer
+
+    def _body_refused(self, error: RefusedRequest) -> Failed:
+        server = self._state.config.server
+        if isinstance(error, NotFound):
+            return from_refusal(self._http, error)
+        if self._endpoint.model:
+            return body_refused(error, server.max_body)
+        return body_refused(error, server.max_upload, "server.max_upload")
+
+    async def _serve(self) -> HttpAnswer:
+        http, track, endpoint, caller = self._http, self.track, self._endpoint, self._caller
+        if any(part in (".", "..") for part in http.path.split("/")):
+            raise NotFound  # such a path leads elsewhere at the upstream, with the upstream's key
+        track.secrets += caller.keys
+        self._state.redactor.learn(caller.keys)
+        who = caller.identify(self._state.keys)
+        track.key, track.team, self._key = who.identity.name, who.identity.team, who.key
+        if endpoint.model:
+            self._body = await http.read()
+        track.record_client_request(http.method, caller.target, caller.headers, _kept(self._body))
+        track.notices = (
+            Notice("passed-through", http.path, "the request and its answer pass as they are", warning=False),
+        )
+        if endpoint.model == "body":
+            self._model = model_in(self._body, self._content_type)
+        elif endpoint.model == "path":
+            self._model = http.parts["model"]
+        track.model = self._model
+        try:
+            targets = choices(self._state, self.client, endpoint, self._model)
+        except NotPassed as error:
+            raise NotPassed(f"{http.method} {http.path}: {error.message}") from None
+        await self._admit(who.identity, targets[0])
+        return await self._try_targets(targets)
+
+    async def _admit(self, identity: Identity, choice: Choice) -> None:
+        """Check that the key may use the model, and reserve what the request may use of its limits."""
+        if identity.models and not self._model:
+            raise ModelNotAllowed(
+                f'the key "{identity.name}" may use certain models only, and this request names none'
+            )
+        identity.check_model(self._model)
+        if limits := self._state.limiter.meters(identity):
+            self._spending = Spending(self._state, limits, self.track)
+            written = len(self._body) if self._content_type.startswith("application/json") else 0
+            await self._spending.reserve_tokens(choice, written // _BYTES_PER_TOKEN)
+
+    @property
+    def _content_type(self) -> str:
+        return self._http.headers.get("content-type", "")
+
+    async def _try_targets(self, targets: tuple[Choice, ...]) -> HttpAnswer:
+        """Try the targets in order, until one answers. Only a body that was read whole can be sent again."""
+        state = self._state
+        again = bool(self._endpoint.model) or not self._http.has_body
+        left, refused = list(targets), None
+        while True:
+            choice = self.choice = left[0]
+            self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
+            self.track.attempt_started(choice)
+            try:
+                return await self._ask(choice, refused)
+            except UpstreamFailed as error:
+                failure = error.failure
+            self.track.attempt_failed(failure)
+            state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
+            if failure.kind in TRANSIENT:
+                state.health.failed(choice.key, state.monotonic(), failure.retry_after)
+            if self._stream is not None:
+                return self._broken_off(self._stream, failure)
+            if again and failure.kind in _UNAUTHORIZED and refused is None:
+                refused = self._sent_headers  # another program may have refreshed the token since it was read
+                continue
+            left.pop(0)
+            refused = None
+            if not again or not left or failure.kind not in TRANSIENT:
+                return self._failed(failure)
+
+    async def _ask(self, choice: Choice, refused: OutgoingHeaders | None) -> HttpAnswer:
+        """Send the request to one target, and pass its answer on."""
+        http, upstream, track = self._http, choice.upstream, self.track
+        self._refusal = None
+        url, body = self._url(choice), self._renamed(choice)
+        headers = self._sent_headers = await self._outgoing(choice, url, body, refused)
+        track.secrets += [secret for secret in headers.secrets if secret not in track.secrets]
+        kept = _kept(body) if isinstance(body, bytes) else b""
+        track.record_upstream_request(headers.redacted_url, headers.redacted, kept, None, again=False)
+        async with UpstreamCall(
+            self._state.pool,
+            upstream.name,
+            url,
+            body,
+            headers,
+            upstream.connect_timeout,
+            upstream.idle_timeout,
+            upstream.network,
+            http.method,
+        ) as call:
+            response = call.response = await call.send()
+            track.record_upstream_status(response.status)
+            if not 200 <= response.status < 300:
+                failure = await call.read_error()
+                track.record_upstream_bytes(call.error_body)
+                if response.status >= 400:
+                    answered = self._answer_headers(response, choice)
+                    error = call.redact_bytes(call.error_body)
+                    self._refusal = HttpResponse(error, status=response.status, headers=answered)
+                raise UpstreamFailed(failure)
+            return await self._pass(response, choice)
+
+    def _url(self, choice: Choice) -> str:
+        """The upstream's URL. The client's path may have another root, or name another model."""
+        path = self._http.path[len(self._root) :]
+        if self._endpoint.model == "path":
+            at = compiled(self._endpoint.path).fullmatch(path)
+            assert at is not None  # the route matched
+            path = path[: at.start("model")] + choice.model + path[at.end("model") :]
+        before = self._endpoint.before
+        version = self._root.removeprefix(before) or upstream_protocol(self.client.name).address.version
+        url = choice.upstream.url(before + version + quote(path, safe=_IN_PATH))
+        asked = self._http.target.partition("?")[2]
+        # A key in the query is the client's own, and not for the upstream.
+        query = urlencode([(name, value) for name, value in parse_qsl(asked, True) if name != "key"])
+        return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
+
+    def _renamed(self, choice: Choice) -> bytes | Upload:
+        """The body for one target."""
+        http, endpoint = self._http, self._endpoint
+        if not endpoint.model:
+            if not http.has_body:
+                return b""
+            length = http.headers.get("content-length")
+            chunks = http.chunks(self._state.config.server.max_upload)
+            return Upload(chunks, int(length) if length else None)
+        if choice.model == self._model:
+            return self._body
+        prefix, within = self.client.listing.prefix, endpoint.within
+        return renamed(self._body, self._content_type, choice.model, within=within, prefix=prefix)
+
+    async def _outgoing(
+        self, choice: Choice, url: str, body: bytes | Upload, refused: OutgoingHeaders | None
+    ) -> OutgoingHeaders:
+        given = self._http.headers
+        client = self.client
+        # The body is of the client's version of the protocol. The keyring adds the beta features.
+        names = [*_ASKED, *(name for name in client.open_headers if name != client.beta_header)]
+        names += ["content-encoding"] if isinstance(body, Upload) else []
+        prefixes = client.endpoints.passed_headers
+        passed = {name: given[name] for name in names if name in given}
+        if prefixes:
+            passed |= {name: value for name, value in given.items() if name.startswith(prefixes)}
+        try:
+            return await self._state.keyring.passing_headers(
+                choice.upstream,
+                url,
+                method=self._http.method,
+                body=body if isinstance(body, bytes) else None,
+                passed=passed,
+                refused=refused,
+                caller=self._key,
+                betas=self._caller.betas,
+            )
+        except CredentialError as error:
+            if error.fault == "client":
+                raise
+            raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
+
+    def _answer_headers(self, response: Response, choice: Choice) -> dict[str, str]:
+        """The upstream's headers that pass to the client."""
+        endpoints = self.client.endpoints
+        headers = {name: response.headers[name] for name in _ANSWERED if name in response.headers}
+        if endpoints.passed_headers:
+            passed = response.headers.items()
+            headers |= {name: value for name, value in passed if name.startswith(endpoints.passed_headers)}
+        for name in endpoints.link_headers:
+            if name in headers:
+                headers[name] = self._with_key(linked(headers[name], choice.upstream, self._gateway()))
+        return headers | answer_headers(self.id, (), self.track.limit_warnings)
+
+    def _with_key(self, url: str) -> str:
+        """`url` with the key that the client has sent: Google's SDKs send none to the URL of an upload."""
+        keys = self._state.keys
+        valid = next((key for key in self._caller.keys if keys.identify((key,)).identity), None)
+        if keys.empty or valid is None or not url.startswith(self._gateway()):
+            return url
+        return f"{url}{'&' if '?' in url else '?'}{urlencode({'key': valid.reveal()})}"
+
+    def _gateway(self) -> str:
+        return gateway_url(self._http, secure=self._state.config.server.tls is not None)
+
+    async def _pass(self, response: Response, choice: Choice) -> HttpAnswer:
+        """Pass the upstream's answer to the client while it arrives."""
+        headers, endpoint, http = self._answer_headers(response, choice), self._endpoint, self._http
+        if endpoint.links:
+            body = await response.read(_LARGEST_READ)
+            body = relinked(body, endpoint.links, choice.upstream, self._gateway())
+            self._record(body, 0)
+            self._succeeded(choice, body)
+            return HttpResponse(body, status=response.status, headers=headers)
+        if "content-length" in response.headers and "content-encoding" not in response.headers:
+            headers["content-length"] = response.headers["content-length"]
+        stream = self._stream = Stream(http, response.status, headers)
+        read: list[bytes] = []
+        size = 0
+        while chunk := await response.chunk():
+            size = self._record(chunk, size)
+            if endpoint.model and size <= _LARGEST_READ:
+                read.append(chunk)
+            await stream.write(chunk)
+        await stream.end()
+        self._succeeded(choice, b"".join(read) if size <= _LARGEST_READ else b"")
+        return stream
+
+    def _record(self, chunk: bytes, size: int) -> int:
+        """Record a piece of the answer, after `size` bytes. Returns the size with it."""
+        track = self.track
+        if size + len(chunk) <= _KEPT:
+            track.record_upstream_bytes(chunk)
+            track.record_client_bytes(chunk)
+        else:
+            track.bytes_in += len(chunk)
+            track.bytes_out += len(chunk)
+        return size + len(chunk)
+
+    def _succeeded(self, choice: Choice, body: bytes) -> None:
+        self.outcome = "ok"
+        if self._state.health.failing:
+            self._state.health.succeeded(choice.key)
+        if self._endpoint.model:
+            usage = self._endpoint.usage(body)
+            self.track.count_usage(usage)
+            count_usage(self._state, self, usage, answered=True)
+            if self._spending is not None:
+                self._spending.used(choice, usage)
+
+    def _failed(self, failure: Failed) -> HttpResponse:
+        """The upstream's own error, or one in the client's protocol."""
+        self.outcome, self.track.failure = failure.kind.value, failure
+        headers = answer_headers(self.id, (), self.track.limit_warnings)
+        answer = self._refusal or error_response(self.client, failure, self.id, headers)
+        self.track.record_client_bytes(answer.body)
+        return answer
+
+    def _broken_off(self, stream: Stream, failure: Failed) -> Stream:
+        """Break the connection, so that the client does not take a part of an answer for all of it."""
+        self.outcome, self.track.failure = failure.kind.value, failure
+        if self._http.sink is not None:
+            self._http.sink.abort()
+        return stream
+
+
+def _kept(body: bytes) -> bytes:
+    return body if len(body) <= _KEPT else b""

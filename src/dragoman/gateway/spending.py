@@ -1,0 +1,127 @@
+"""What one exchange may use of the limits of its key and team, and what it used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..access.identity import Identity
+from ..access.limiter import Admission
+from ..access.meters import BudgetMeter, Meter, RateMeter, Use
+from ..config.limits import MICRO
+from ..model.events import NO_USAGE, Usage
+from ..model.messages import Request
+from ..observe.tap import Track
+from ..routing.router import Choice
+from ..routing.token_estimate import parts_tokens, prompt_tokens
+from .attempt import Attempt
+from .keyring import NO_OUTGOING_HEADERS
+from .state import State
+
+
+class Spending:
+    """The limits of one exchange. Only for keys that have limits."""
+
+    def __init__(self, state: State, limits: tuple[Meter, ...], track: Track) -> None:
+        self._state = state
+        self._limits = limits
+        self._track = track
+        self._admission: Admission | None = None
+        self._prompt = 0
+        self._tokens = 0
+        self._micros = 0
+        self._counts = any(_counts_tokens(meter) for meter in limits)
+        """Must tokens be counted, and not only requests?"""
+
+    async def reserve(self, request: Request, choose: Callable[[], tuple[Choice, ...]]) -> None:
+        """Reserve what `request` may use. Raises LimitReached, or NoRoute from `choose`."""
+        await self._admit(self._estimate(request, choose()[0]) if self._counts else Use())
+
+    async def reserve_tokens(self, choice: Choice, tokens: int) -> None:
+        """The same for a request that passes as it is, by an estimate of its tokens."""
+        use = Use(tokens, self._price(choice, Usage(input=tokens, output=0)))
+        await self._admit(use if self._counts else Use())
+
+    async def _admit(self, use: Use) -> None:
+        self._admission = await self._state.limiter.admit(self._limits, use)
+        self._track.limit_warnings += self._admission.warnings
+
+    def _estimate(self, request: Request, choice: Choice) -> Use:
+        self._prompt = prompt_tokens(request)
+        most = self._state.limits.of(choice.upstream, choice.model).max_output
+        asked = request.settings.max_tokens or most or choice.upstream.facts.default_max_tokens
+        output = asked if most is None else min(asked, most)
+        micros = self._price(choice, Usage(input=self._prompt, output=output))
+        return Use(self._prompt + output, micros)
+
+    def attempted(self, choice: Choice, attempt: Attempt, *, left: bool = False) -> None:
+        """Count one attempt. Failed attempts cost money too. `left`: the client did not wait for its end."""
+        if not self._counts:
+            return
+        self.used(choice, used_by(attempt, self._prompt, left=left))
+
+    def used(self, choice: Choice, usage: Usage) -> None:
+        """Count the tokens and the cost of one answer."""
+        if usage is NO_USAGE or not self._counts:
+            return
+        self._tokens += usage.prompt + (usage.output or 0)
+        micros = self._price(choice, usage)
+        self._micros += micros or 0
+        if micros is None:
+            self._warn_unpriced(choice)
+
+    def _price(self, choice: Choice, usage: Usage) -> int | None:
+        cost = self._state.prices.cost(choice.upstream, choice.model, usage, self._track.at)
+        return None if cost is None else round(cost * MICRO)
+
+    def _warn_unpriced(self, choice: Choice) -> None:
+        for meter in self._limits:
+            if isinstance(meter, BudgetMeter) and meter.budget.unit == "money":
+                why = f"{meter.owner}: {meter.shown} does not count it, the price of {choice.key} is unknown"
+                if why not in self._track.limit_warnings:
+                    self._track.limit_warnings += (why,)
+
+    async def settle(self) -> None:
+        """Replace what was reserved by what was used. Call this before the client knows that it is over."""
+        if self._admission is not None:
+            await self._state.limiter.settle(self._admission, Use(self._tokens, self._micros))
+
+    def settle_later(self) -> None:
+        """The same in the background, if it was not done: the client left, or the gateway failed."""
+        if self._admission is not None:
+            self._state.limiter.settle_later(self._admission, Use(self._tokens, self._micros))
+
+
+def _counts_tokens(meter: Meter) -> bool:
+    return isinstance(meter, BudgetMeter) or (isinstance(meter, RateMeter) and meter.what == "tokens")
+
+
+def used_by(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
+    """What an attempt used. Where the upstream has not said it, from the texts; `prompt` is the estimate."""
+    exchange = attempt.exchange
+    if exchange is None or attempt.sent_headers is NO_OUTGOING_HEADERS:
+        return NO_USAGE  # nothing was sent
+    usage = exchange.usage
+    ended = exchange.over and exchange.failure is None
+    if ended and usage.known:
+        return usage
+    written = round(parts_tokens(attempt.answer.parts))
+    if not (usage.known or written or left or ended):
+        return NO_USAGE  # the upstream refused the request
+    return msgspec.structs.replace(
+        usage,
+        input=prompt if usage.input is None else usage.input,
+        output=max(usage.output or 0, written),
+    )
+
+
+async def count_only(state: State, identity: Identity) -> None:
+    """Count a request that only counts tokens. Agents send many, so they have a window of their own."""
+    limits = tuple(
+        RateMeter(meter.owner, "counts", meter.rate)
+        for meter in state.limiter.meters(identity)
+        if isinstance(meter, RateMeter) and meter.what == "requests"
+    )
+    if limits:
+        await state.limiter.admit(limits, Use())

@@ -1,0 +1,94 @@
+"""What the attempts of one exchange say about targets and keys, and whether a target is tried again."""
+
+from __future__ import annotations
+
+from ..model.events import Failed
+from ..protocols.common.failures import UpstreamFailed
+from ..routing.health import TARGET_SPECIFIC, TRANSIENT, backoff
+from ..routing.key_order import belongs_to_key, cooldown
+from ..routing.router import Choice
+from .attempt import Attempt
+from .state import State
+from .upstream_keys import KeyInUse
+
+# Seconds. Client SDKs retry by themselves: a longer wait is left to them, with `retry-after`.
+_MAX_RETRY_DELAY = 5.0
+
+
+def belongs_to_target(failure: Failed) -> bool:
+    """May another target succeed? If not, the request itself is wrong, so it fails at every target."""
+    return failure.kind in TRANSIENT or failure.kind in TARGET_SPECIFIC
+
+
+def another_key_may_help(failure: Failed, attempt: Attempt) -> bool:
+    return attempt.has_no_key or belongs_to_key(failure)
+
+
+class TargetHealth:
+    """Tells the table of cooldowns about the attempts of one exchange."""
+
+    __slots__ = ("_state", "key")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.key: KeyInUse | None = None
+        """Set while an upstream with several keys is tried."""
+
+    def began(self, choice: Choice) -> None:
+        health = self._state.health
+        if health.failing:
+            health.began(choice.key, self._state.monotonic())
+            if self.key is not None:
+                self.key.began()
+
+    def abandoned(self, choice: Choice) -> None:
+        """The attempt says nothing about the target, nor about its key."""
+        self._state.health.abandoned(choice.key)
+        if self.key is not None:
+            self.key.abandoned()
+
+    def succeeded(self, choice: Choice, attempt: Attempt) -> None:
+        health = self._state.health
+        if health.failing:
+            health.succeeded(choice.key)
+            if self.key is not None:
+                self.key.sent(attempt.sent_headers.credential)
+                self.key.succeeded()
+
+    def failed(self, choice: Choice, failure: Failed, attempt: Attempt) -> bool:
+        """Count a failure if the target, or its key, caused it. Returns whether it did."""
+        health, key = self._state.health, self.key
+        wait = 0.0 if failure.used_up and failure.retry_after is None else failure.retry_after
+        if key is not None:
+            key.sent(attempt.sent_headers.credential)
+            if key.failed(failure, unreadable=attempt.has_no_key):
+                if not key.is_last:
+                    health.abandoned(choice.key)  # the target has other keys
+                    return True
+                # All keys failed. Not this key's time: another one may be ready sooner.
+                wait = None if cooldown(failure) is None else 0.0
+        if belongs_to_target(failure):
+            health.failed(choice.key, self._state.monotonic(), wait)
+            return True
+        health.abandoned(choice.key)
+        return False
+
+    async def may_be_renewed(self, choice: Choice, attempt: Attempt) -> bool:
+        """Is a refused key worth another try? While other keys are left, only if it has changed."""
+        if self.key is None or self.key.is_last:
+            return True
+        return await self._state.keyring.changed_since(choice.upstream, attempt.sent_headers)
+
+    def retry_delay(
+        self, choice: Choice, failed: UpstreamFailed, attempt: Attempt, tries: int, retries: int
+    ) -> float | None:
+        """Seconds to wait before the same target is tried again. None: do not retry it."""
+        failure = failed.failure
+        if not self.failed(choice, failure, attempt) or not failed.retryable:
+            return None
+        if failure.kind not in TRANSIENT or failure.used_up or tries > retries:
+            return None
+        delay = failure.retry_after
+        if delay is None:
+            delay = backoff(tries, self._state.random())
+        return delay if delay <= _MAX_RETRY_DELAY else None
