@@ -1,1 +1,1 @@
-"""Measurements. Only ratios taken in one run mean anything: these machines are noisy."""
+"""Benchmarks. Only ratios within one run are meaningful, because machines are noisy."""

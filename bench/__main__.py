@@ -1,4 +1,4 @@
-"""`make bench`: Dragoman beside the floors, in turns, best of several rounds. Only ratios mean anything."""
+"""`make bench`: measures Dragoman and the floors alternately, best of several rounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from . import budget, growth, table
+from . import budget, growth, limits, store, table
 from .growth import STUDIES
 from .processes import ROOT
 from .scenarios import SCENARIOS, Figures, Scenario
@@ -45,12 +45,16 @@ def arguments() -> argparse.Namespace:
         "--budget", nargs="?", const="check", choices=["check", "save"],
         help="instead: instructions of a few scenarios beside the saved figures, by valgrind",
     )  # fmt: skip
+    parser.add_argument(
+        "--store", nargs="?", type=int, const=1_000_000, metavar="RECEIPTS",
+        help="instead: limits, and the store on SQLite and PostgreSQL, with a million receipts or this many",
+    )  # fmt: skip
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json; its other rows stay")
     return parser.parse_args()
 
 
 class Measurement:
-    """The rounds, and what came of them."""
+    """The rounds and their results."""
 
     def __init__(self, bench: Bench, subjects: tuple[Subject, ...]) -> None:
         self.samples: table.Samples = {}
@@ -64,7 +68,7 @@ class Measurement:
         return [subject.name for subject in self._subjects]
 
     def invite(self, names: list[str]) -> None:
-        """Add these peers, or all of them, as far as they can be installed."""
+        """Add these peers, or all, if they can be installed."""
         from .peers import PEERS
         from .peers.install import install
 
@@ -78,8 +82,11 @@ class Measurement:
                 self._subjects += (peer,)
 
     def run(self, scenarios: Sequence[Scenario], rounds: int | None) -> None:
-        """All of them in turns, `rounds` times or as often as each wants: so none is judged by a minute in
-        which the machine was busy. Those that start processes anew come last, and one by one."""
+        """Measure all scenarios alternately, `rounds` times or as often as each requests.
+
+        A busy minute of the machine then affects no scenario alone. Scenarios that restart processes come
+        last, one by one.
+        """
         together = [scenario for scenario in scenarios if not scenario.anew]
         for several in (together, *([scenario] for scenario in scenarios if scenario.anew)):
             for number in range(max((rounds or one.rounds for one in several), default=0)):
@@ -90,8 +97,7 @@ class Measurement:
                         say(f"{scenario.name}: round {number + 1} of {wanted}")
 
     def _round(self, scenario: Scenario) -> None:
-        """A figure of everybody. Their batches are taken in turns: what else the machine does, it does to all
-        of them."""
+        """One figure per subject. Their batches alternate, so that other load on the machine affects all."""
         self.done.add(scenario.name)
         if scenario.direct is not None:
             self._note(table.DIRECT, scenario.direct(self._bench))
@@ -113,11 +119,11 @@ class Measurement:
         return able and subject.name not in self.failed.get(scenario.name, {})
 
     def _once(self, scenario: Scenario, subject: Subject) -> list[Figures]:
-        """What came of it, if something did."""
+        """The figures of one batch, or None if it failed."""
         try:
             return [scenario.measure(self._bench, subject)]
         except (WrongAnswer, RuntimeError) as error:
-            # Some tell where they are installed.
+            # Some errors contain local paths.
             why = str(error).replace(f"{ROOT}/", "")
             self.failed.setdefault(scenario.name, {})[subject.name] = why
             return []
@@ -169,7 +175,15 @@ def main() -> None:
     if options.budget:
         budget.main(options.budget)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops all processes
+    if options.store:
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:
+            print(limits.text(limits.run(bench, say)))
+        figures = store.run(options.store, say)
+        print(store.text(figures))
+        if options.save:
+            save(options.save, figures)
+        return
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:

@@ -17,7 +17,7 @@ _ID = "call_bench1"
 
 
 def stream(protocol: str, shape: Shape, told: str = "") -> list[bytes]:
-    """The events of a streamed answer. `told` is said as well: what the request told of its conversation."""
+    """The events of a streamed answer. Its text ends with `told`, the request's note."""
     pieces = [STAMP] * shape.texts if shape.every_ms else shape.pieces()
     pieces += [told] if told else []
     return list(_chat(shape, pieces) if protocol == CHAT else _anthropic(shape, pieces))

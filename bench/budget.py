@@ -1,8 +1,8 @@
-"""`make bench ARGS=--budget`: machine instructions of whole scenarios, beside the saved figures.
+"""`make bench ARGS=--budget`: compares the machine instructions of whole scenarios with saved figures.
 
-Times differ from run to run by half; instructions by a percent. They are counted by callgrind, so valgrind
-must be installed. A scenario that takes a quarter more than its saved figure fails the command. When that is
-worth it, or when a scenario got cheaper, `--budget save` writes the new figures to `budget.json`.
+Times vary by half between runs, instructions by one percent. Callgrind counts them, so valgrind must be
+installed. The command fails if a scenario needs a quarter more than its saved figure. `--budget save` writes
+new figures to `budget.json`, if the cost is justified or a scenario became cheaper.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WARM = 2
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Instructions per event or request, and the Python that they were counted in."""
+    """Instructions per event or request, and the Python version of the count."""
 
     python: str
     instructions: dict[str, int]
@@ -55,7 +55,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def answer(upstream: str, client: str, shape: Shape) -> Iterator[Callable[[], object]]:
-    """A streamed answer, one event per read; again and again."""
+    """Repeated streamed answers, one event per read."""
     events = stream(upstream, shape)
 
     def run() -> None:
@@ -70,7 +70,7 @@ def answer(upstream: str, client: str, shape: Shape) -> Iterator[Callable[[], ob
 
 
 def request(client: str, kind: str) -> Iterator[Callable[[], object]]:
-    """New requests of 440 KB; each is another conversation with other tools."""
+    """New requests of 440 KB, each another conversation with other tools."""
     seed = 0
     while True:
         seed += 1
@@ -103,7 +103,7 @@ SCENARIOS: dict[str, tuple[int, Iterator[Callable[[], object]]]] = {
 
 
 def counted() -> Iterator[tuple[str, int]]:
-    """Instructions per event or request of each scenario, in a process that valgrind watches."""
+    """Instructions per event or request of each scenario, counted in a process under valgrind."""
     env = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
     command = [*_VALGRIND, sys.executable, "-m", "bench.budget"]
     with (
@@ -140,7 +140,7 @@ def _control(pid: int, *orders: str) -> None:
 
 
 def watched() -> None:
-    """Run each scenario once, when told to. What comes before and after is not counted."""
+    """Run each scenario once on command. Only the scenarios are counted."""
     for _, runs in SCENARIOS.values():
         for _ in range(_WARM):
             next(runs)()
@@ -157,7 +157,7 @@ def watched() -> None:
 
 
 def over(found: dict[str, int], saved: Figures) -> list[str]:
-    """The scenarios that take clearly more than they did."""
+    """The scenarios that need clearly more instructions than saved."""
     figures = saved.instructions
     return [
         f"{name}: {count:,} instructions where {figures[name]:,} were enough"

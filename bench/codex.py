@@ -1,4 +1,4 @@
-"""A long conversation as Codex sends it: a Responses request, every item with an id, no `instructions`."""
+"""A long conversation of Codex: a Responses request in which every item has an id, without `instructions`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _message(role: str, text: str, id: str) -> Obj:
 
 
 def _turn(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """Reasoning, mostly some words, a command or a patch, and its output."""
+    """Reasoning, usually some text, a command or a patch, and its output."""
     id = f"{seed:08d}{turn:04d}"
     items: list[Obj] = [
         {

@@ -1,8 +1,8 @@
-"""`python -m bench.faults`: what Dragoman and others make of the recorded failures of Chat upstreams.
+"""`python -m bench.faults`: how Dragoman and other gateways handle the recorded failures of Chat upstreams.
 
-Each gateway is started as for the bench and asked what `dragoman conform` asks. The content of an answer is
-right when all that was said is there, each call is whole, as it was meant and came once, and a cut or an
-error is told as one; it is legal, too, when no law of the client's protocol is broken. Writes
+Each gateway is started as for the bench and gets the requests of `dragoman conform`. The content of an answer
+is right if all text is there, each call is complete, correct and sent once, and a cut or an error is reported
+as one. The answer is also legal if it breaks no law of the client's protocol. Writes
 bench/results/faults.json.
 """
 
@@ -36,7 +36,7 @@ _PATIENCE = 20.0
 
 
 class Tally(msgspec.Struct):
-    """How one gateway did with one pair of protocols."""
+    """The results of one gateway for one pair of protocols."""
 
     gateway: str
     client: str
@@ -52,7 +52,7 @@ class Tally(msgspec.Struct):
 
 
 async def judged(subject: Subject, pair: tuple[str, str], cases: list[Json]) -> Tally:
-    """Start the gateway, and put every case to it."""
+    """Start the gateway and run every case."""
     port = free_port()
     upstream = CaseUpstream(cases)
     await upstream.start(port)
@@ -77,7 +77,7 @@ async def judged(subject: Subject, pair: tuple[str, str], cases: list[Json]) -> 
 
 
 def _right(trial: Trial) -> bool:
-    """Could it be read, and is it what had to come?"""
+    """Is the answer readable and as expected?"""
     content = {law.name for law in compare.LAWS}
     return bool(content & {law.name for law in trial.complaints.seen}) and not content & _broken(trial)
 
@@ -103,7 +103,7 @@ async def _trials(
 
 
 def main() -> None:
-    """Everybody, one after the other."""
+    """Run every gateway, one after the other."""
     cases = [case for case in corpus.cases() if case["upstream_protocol"] == CHAT]
     subjects = [FLOOR_A, DRAGOMAN, *(peer for peer in PEERS if not _missing(peer))]
     work = [(subject, pair) for pair in PAIRS for subject in subjects if pair in subject.pairs]

@@ -25,7 +25,7 @@ _FIRST = 1.5
 
 
 class Curve(msgspec.Struct):
-    """What was measured of one subject: (how much, what it cost)."""
+    """The points of one subject: (x, cost)."""
 
     name: str
     points: list[tuple[float, float]] = msgspec.field(default_factory=list)
@@ -42,14 +42,14 @@ class Study(msgspec.Struct):
 
 
 def turns(bench: Bench) -> Study:
-    """A conversation that goes on, from its first turn to its two hundredth."""
+    """A conversation that grows from its first turn to its two hundredth."""
     title = f"CPU per turn over a conversation of {TURNS} turns (60 tools)"
     study = Study("turns", title, "turn", "ms")
     for subject in (FLOOR_B, DRAGOMAN):
         bench.seed += 2
         running = bench.running(subject)
         curve = Curve(subject.name)
-        _say_turn(bench, subject, Talk(bench.seed - 1, turns=1))  # another one: the process's own first
+        _say_turn(bench, subject, Talk(bench.seed - 1, turns=1))  # a warm-up request for the process
         time.sleep(_FIRST)
         for first in range(1, TURNS + 1, _GROUP):
             before = running.settled_cpu()
@@ -89,7 +89,7 @@ def streams(bench: Bench) -> list[Study]:
 
 
 def _sizes(bench: Bench, study: Study, shapes: Sequence[tuple[float, Shape, float]], requests: int) -> Study:
-    """Streams of several shapes through everybody; each is (x, shape, what the cost is divided by)."""
+    """Send streams of several shapes through every subject; each is (x, shape, divisor of the cost)."""
     ways: list[tuple[str, Subject, tuple[str, str]]] = [
         ("A", FLOOR_A, (CHAT, CHAT)),
         ("Dragoman, chat -> chat", DRAGOMAN, (CHAT, CHAT)),
@@ -125,7 +125,7 @@ def argument_sizes(bench: Bench) -> Study:
 
 
 def workers(bench: Bench) -> Study:
-    """Processes on one port: what a request costs in all of them together."""
+    """Several processes on one port: the cost of a request in all of them together."""
     study = Study("workers", "CPU per request, not streamed", "workers", "µs")
     curve = Curve("Dragoman")
     for count in (1, 2, 4):

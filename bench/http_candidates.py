@@ -1,6 +1,7 @@
-"""`python -m bench.http_candidates`: what HTTP costs with each library, per request and per paced chunk.
+"""`python -m bench.http_candidates`: the cost of HTTP per request and per paced chunk with each library.
 
-Best of several rounds, in turns. Installed into `.bench/http`, since Dragoman needs one of them only.
+Best of several alternating rounds. The libraries are installed into `.bench/http`, because Dragoman needs
+only one of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The load generator: a process that takes jobs on stdin, one JSON line each, and answers with one.
+"""The load generator: a process that reads jobs from stdin as JSON lines, and writes one result per job.
 
-Raw sockets, kept open between jobs. Every answer is read to its end and verified.
+It uses raw sockets, which stay open between jobs. Every answer is read completely and verified.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a job."""
+    """The result of a job."""
 
     requests: int
     wrong: list[str]
@@ -72,11 +72,11 @@ class Client(asyncio.Protocol):
 
     @property
     def silent(self) -> bool:
-        """Nothing of an answer came."""
+        """No byte of an answer arrived."""
         return not self._buffer
 
     async def ask(self, request: bytes, *, paced: bool = False) -> bytes:
-        """The answer's body. `begun`, `stamps` tell when what arrived."""
+        """Send a request. Returns the body. `begun` and `stamps` hold the arrival times."""
         self._buffer.clear()
         self._body = -1
         self._paced = paced
@@ -143,7 +143,7 @@ def unchunked(body: bytes) -> bytes:
 
 
 class Generator:
-    """Does jobs, one after another."""
+    """Runs jobs, one after another."""
 
     def __init__(self) -> None:
         self._idle: dict[int, list[Client]] = {}
@@ -173,7 +173,7 @@ class Generator:
             try:
                 client = await self._connection(job.port)
                 body = await client.ask(request, paced=paced)
-                if client.closed and client.silent:  # kept open too long: it closed as we wrote
+                if client.closed and client.silent:  # the server closed the idle connection during the write
                     client = await self._connection(job.port)
                     body = await client.ask(request, paced=paced)
             except (TimeoutError, OSError) as error:
@@ -200,7 +200,7 @@ class Generator:
 
 
 def steady(streams: list[list[tuple[int, int]]]) -> list[float]:
-    """Delays while all streams were open."""
+    """The delays while all streams were open."""
     full = [stamps for stamps in streams if stamps]
     if not full:
         return []
@@ -210,14 +210,14 @@ def steady(streams: list[list[tuple[int, int]]]) -> list[float]:
 
 
 def bodies(job: Job) -> list[bytes]:
-    """What is asked."""
+    """The request bodies of a job."""
     if job.talks:
         return [conversation(talk, job.shape) for talk in job.talks]
     return [question(job.protocol, job.shape, streamed=job.streamed)]
 
 
 def rendered(job: Job, body: bytes) -> bytes:
-    """The request as it goes over the wire."""
+    """The bytes of the HTTP request."""
     if job.model:
         name = job.shape.model
         body = body.replace(name.encode(), job.model.replace("{}", name).encode(), 1)

@@ -1,7 +1,7 @@
-"""Marks in long conversations: how the upstream notices that a part of one is lost.
+"""Marks in long conversations, by which the upstream notices a lost part.
 
-One stands in every part, and every turn says how many there are so far. The answer says that again, so a turn
-that is lost as a whole is noticed too.
+Every part has a mark, and every turn states the number of marks so far. The answer repeats that number, so
+that a completely lost turn is noticed, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TOLD = re.compile(rb"(\d+) marks(?: and (\d+) thoughts)?" + _SO_FAR)
 
 
 class Tally:
-    """Gives out marks, and tells how many there are."""
+    """Creates marks and counts them."""
 
     def __init__(self, marks: int) -> None:
         self._marks = marks
@@ -36,16 +36,16 @@ class Tally:
 
 
 def told(request: bytes) -> str:
-    """What a request's last turn says of its conversation; nothing in a short question."""
+    """The last turn's note about its conversation; empty in a short question."""
     end = request.rfind(_SO_FAR) + len(_SO_FAR)
     found = _TOLD.search(request, max(0, end - 48), end)
     return found[0].decode() if found else ""
 
 
 def lost(request: bytes, protocol: str) -> str:
-    """What a request to an upstream of this protocol lacks of its conversation, or has too much.
+    """The missing or superfluous parts of a request to an upstream of this protocol.
 
-    Thoughts and their signatures go back to whom they are from. A Chat upstream has no use for them.
+    Reasoning and its signatures go back to their issuer. A Chat upstream does not need them.
     """
     found = _TOLD.fullmatch(told(request).encode())
     if found is None:

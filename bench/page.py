@@ -26,12 +26,12 @@ def results(name: str) -> Any:
 
 
 def grouped(group: str) -> list[Any]:
-    """The rows of one table of ours."""
+    """The rows of one group."""
     return [row for row in results("latest")["rows"] if row.get("group", "") == group]
 
 
 def ours(group: str = "") -> str:
-    """Dragoman beside the floors, and what was to be reached."""
+    """The table of Dragoman, the floors and the targets."""
     lines = ["| | | Dragoman | floor | ratio | target | |", "| --- | --- | --: | --: | --: | --: | --- |"]
     rows = grouped(group)
     if not rows:
@@ -56,9 +56,9 @@ def ours(group: str = "") -> str:
 
 
 def peers() -> str:
-    """The gateways of others, the same run for all."""
+    """The table of the other gateways, all from the same run."""
     found = results("peers")
-    names = everybody(found["rows"])
+    names = all_names(found["rows"])
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' --: |' * len(names)}"]
     for row in found["rows"]:
         values = [number(row["values"][name]) if name in row["values"] else "-" for name in names]
@@ -70,8 +70,8 @@ def peers() -> str:
     return "\n".join([*lines, *said])
 
 
-def everybody(rows: Iterable[Any]) -> list[str]:
-    """Dragoman, the floors, then the others."""
+def all_names(rows: Iterable[Any]) -> list[str]:
+    """The names in order: Dragoman, the floors, the others."""
     return list(dict.fromkeys(["Dragoman", "A", "B", *(name for row in rows for name in row["values"])]))
 
 
@@ -85,7 +85,7 @@ def plots() -> Iterator[tuple[str, str]]:
         lines = [(curve.name, curve.points) for curve in study.curves]
         yield study.name, plot.curves(study.title, study.x, study.y, lines, log=study.name not in _PLAIN)
     rows = {row["name"]: row for row in results("peers")["rows"]}
-    names = everybody(rows.values())
+    names = all_names(rows.values())
     scale = {"ms": 1000.0}
     groups = [
         (
@@ -102,13 +102,17 @@ def plots() -> Iterator[tuple[str, str]]:
     yield "peers", plot.bars(title, "µs", groups, names)
 
 
+def _idle_memory(name: str) -> dict[str, float]:
+    return next(row["values"] for row in results(name)["rows"] if row["name"] == "memory")
+
+
 _COMPARED = ("Dragoman", "LiteLLM", "claude-code-router", "Portkey", "TensorZero")
 
 
 def compare() -> str:
-    """For the README: one line for each gateway."""
+    """The README's table: one line per gateway."""
     faults = results("faults")
-    memory = next(row["values"] for row in results("peers")["rows"] if row["name"] == "memory")
+    memory = _idle_memory("peers") | {"Dragoman": _idle_memory("latest")["Dragoman"]}
     right = {
         (tally["client"], tally["gateway"]): f"{tally['right']} of {tally['of']}"
         for tally in faults
@@ -131,12 +135,12 @@ def compare() -> str:
 
 
 def page() -> str:
-    """The page with its tables as they should be."""
+    """The page with current tables."""
     return _filled(PAGE, {"ours": ours(), "others": ours("others"), "peers": peers()})
 
 
 def readme() -> str:
-    """The README likewise."""
+    """The README with current tables."""
     return _filled(README, {"compare": compare()})
 
 

@@ -15,12 +15,12 @@ _OTHERS = ("#6a57c9", "#8a6d1d", "#b4489c", "#3b76d6")
 
 
 def colour(name: str, number: int) -> str:
-    """The same one in every plot for those who are in most of them."""
+    """The colour of a subject, the same in every plot for the common ones."""
     return _KNOWN.get(name) or _OTHERS[number % len(_OTHERS)]
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """From a value to a place."""
+    """Maps a value to a position."""
 
     low: float
     high: float
@@ -67,7 +67,7 @@ def curves(
 def bars(
     title: str, unit: str, groups: Sequence[tuple[str, Sequence[tuple[str, float]]]], names: Sequence[str]
 ) -> str:
-    """Groups of bars on a logarithmic axis: what lies far apart can be seen together."""
+    """Groups of bars on a logarithmic axis, because values differ by orders of magnitude."""
     values = [value for _, ones in groups for _, value in ones]
     up = Axis(10 ** math.floor(math.log10(min(values) / 2)), max(values) * 1.5, HEIGHT - _BOTTOM, _TOP, True)
     parts = [*_frame(title, "", unit), *_y_ticks(up)]

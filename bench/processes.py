@@ -1,4 +1,4 @@
-"""Processes that are measured: started alone, watched through /proc, ended for sure. Linux only."""
+"""Measured processes: started alone, watched through /proc, always stopped. Linux only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _START_PATIENCE = 90.0
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """As a user has it: compiled files are kept, and nothing is written outside `folder`."""
+    """An environment as users have it: compiled files are cached, and nothing is written outside `folder`."""
     unwanted = {"PYTHONDONTWRITEBYTECODE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"}
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     places = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
@@ -78,7 +78,7 @@ class Running:
         return total
 
     def settled_cpu(self) -> float:
-        """The same, once work that was put off until after the answer is done."""
+        """The same after deferred work is done."""
         before = self.cpu()
         for _ in range(25):
             time.sleep(0.02)
@@ -120,7 +120,7 @@ def _parents() -> dict[int, int]:
 
 
 class Helper:
-    """The upstream or the load generator: one of our own modules in a process of its own."""
+    """The upstream or the load generator as a process."""
 
     def __init__(self, module: str, folder: Path) -> None:
         self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What the clients ask: a short question with one tool, or a long conversation of some kind."""
+"""Requests of the clients: a short question with one tool, or a long conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRITE_SCHEMA = {
 
 
 class Talk(msgspec.Struct, frozen=True):
-    """A long conversation. Another seed is another conversation; one more turn is the same one, gone on."""
+    """A long conversation. Another seed gives another conversation; more turns continue the same one."""
 
     seed: int
     turns: int = TURNS
@@ -86,7 +86,7 @@ def conversation(talk: Talk, shape: Shape) -> bytes:
 
 
 def _mark_for_cache(message: Obj) -> None:
-    """A string has no place for the mark: it becomes a part."""
+    """Turn string content into a part, because only a part can have a cache mark."""
     if isinstance(message["content"], str):
         message["content"] = [text(message["content"])]
     message["content"][-1]["cache_control"] = {"type": "ephemeral"}

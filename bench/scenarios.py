@@ -1,4 +1,4 @@
-"""S1 to S6, start and memory: what is asked of a gateway, and the figures that come of it."""
+"""The scenarios S1 to S6, start and memory: requests to a gateway, and the resulting figures."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     measure: Callable[[Bench, Subject], Figures]
     rounds: int = 5
     batches: int = 1
-    """So many are measured in a round, of everybody in turns, as one figure; of who is slow, fewer."""
+    """Batches per round and subject, taken alternately, as one figure. Slow subjects get fewer."""
     direct: Callable[[Bench], Figures] | None = None
     """The same without a gateway."""
     anew: bool = False
-    """Does it start processes of its own?"""
+    """Does it restart the gateway?"""
 
 
 def _requests(
@@ -63,7 +63,7 @@ def _requests(
 
 
 def _long(bench: Bench, subject: Subject) -> Figures:
-    """CPU per request in ms: everything new, known tools but a new history, and the histories gone on."""
+    """CPU per request in ms: everything new, known tools with a new history, and continued histories."""
     seeds = range(bench.seed, bench.seed + _TALKS)
     bench.seed += 2 * _TALKS
     new = [Talk(seed, tools=seed) for seed in seeds]
@@ -83,7 +83,7 @@ def _per_talk(bench: Bench, subject: Subject, talks: list[Talk]) -> float:
 
 
 def _otherwise(kind: str) -> Scenario:
-    """S5 for conversations of another kind: everything new, and gone on."""
+    """S5 for conversations of another kind: new and continued."""
     turns = KINDS[kind].turns if kind in KINDS else TURNS
 
     def measure(bench: Bench, subject: Subject) -> Figures:
@@ -102,7 +102,7 @@ def _otherwise(kind: str) -> Scenario:
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
     """Many paced streams: delay per event, lost streams, memory, CPU."""
-    bench.stop(subject)  # memory is to be that of a process that did nothing else
+    bench.stop(subject)  # measures the memory of a process without earlier work
     running = bench.running(subject)
     pair = (CHAT, CHAT)
     bench.load(bench.job(subject, running, pair, STREAM, requests=16, at_once=4))
@@ -121,7 +121,7 @@ def _crowd(bench: Bench, subject: Subject) -> Figures:
 
 
 def _paced(bench: Bench, subject: Subject) -> Figures:
-    """So few streams that each event is handled alone: what S6 costs before it saves by falling behind."""
+    """So few streams that each event is handled alone: the cost of S6 without batching under load."""
     running = bench.running(subject)
     shape = PACED_SHORT
     job = bench.job(subject, running, (CHAT, CHAT), shape, requests=_FEW, at_once=_FEW, ramp=0.1)
@@ -130,7 +130,7 @@ def _paced(bench: Bench, subject: Subject) -> Figures:
 
 
 def direct(bench: Bench) -> Figures:
-    """The same without any gateway: what is no gateway's fault."""
+    """The same without a gateway: the delays of the harness itself."""
     job = Job(port=bench.upstream_port, protocol=CHAT, shape=PACED, requests=STREAMS, at_once=STREAMS)
     return _delays(bench.load(msgspec.structs.replace(job, ramp=_RAMP)))
 
@@ -143,7 +143,7 @@ def _delays(outcome: Outcome) -> Figures:
 
 
 def _start(bench: Bench, subject: Subject) -> Figures:
-    """From nothing to the first answer, and the memory of a process that has given one."""
+    """Time from start to the first answer, and the memory after it."""
     pair = next(iter(subject.pairs))
     running = bench.started(subject)
     try:

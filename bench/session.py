@@ -1,4 +1,4 @@
-"""A session: upstream and load generator, the gateways that run, and one way to ask and to watch them."""
+"""A session: upstream, load generator and running gateways, with one interface for requests and CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .subjects import Subject
 
 
 class Bench:
-    """The helpers, the gateways that run, and one way to ask them."""
+    """The helper processes and the running gateways."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -26,7 +26,7 @@ class Bench:
         self.seed = 0
 
     def running(self, subject: Subject) -> Running:
-        """The gateway, started when it is first needed."""
+        """The gateway, started at its first use."""
         if subject.name not in self._running:
             self._running[subject.name] = self.started(subject)
         return self._running[subject.name]
@@ -60,20 +60,20 @@ class Bench:
         return msgspec.json.decode(self._load.ask(msgspec.json.encode(job)), type=Outcome)
 
     def cpu(self, running: Running, job: Job) -> float:
-        """Processor seconds that a job cost; a wrong answer is an error."""
+        """The CPU seconds of a job. A wrong answer is an error."""
         before = running.settled_cpu()
         self.answered(job)
         return running.settled_cpu() - before
 
     def answered(self, job: Job) -> Outcome:
-        """A job of which every answer was right."""
+        """Run a job. Raises if an answer is wrong."""
         outcome = self.load(job)
         if outcome.wrong:
             raise WrongAnswer(f"{len(outcome.wrong)} of {outcome.requests} answers: {outcome.wrong[0]}")
         return outcome
 
     def stop(self, subject: Subject) -> None:
-        """End a gateway: the next one begins anew."""
+        """Stop a gateway. The next use starts it again."""
         if subject.name in self._running:
             self._running.pop(subject.name).stop()
 
@@ -85,11 +85,11 @@ class Bench:
 
 
 class WrongAnswer(Exception):
-    """A gateway gave an answer that is not the one the upstream gave."""
+    """A gateway's answer differs from the upstream's."""
 
 
 class Peak:
-    """Looks at a process's memory now and then."""
+    """Samples the memory of a process."""
 
     def __init__(self, running: Running) -> None:
         self.memory = 0.0

@@ -1,4 +1,4 @@
-"""What an answer holds. Its shape is the model's name, so any gateway carries it to the scripted upstream."""
+"""The shape of an answer. It is encoded in the model's name, which every gateway passes to the upstream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATH = "src/example.py"
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Text deltas of some size, then one tool call in fragments; all at once, or one event every so often."""
+    """Text deltas of one size, then one tool call in fragments; sent at once, or paced."""
 
     texts: int = 200
     text_size: int = 8
@@ -27,7 +27,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def events(self) -> int:
-        """What the upstream says about the answer, counted alike for everybody who is measured."""
+        """The number of upstream events, counted the same for every subject."""
         return self.texts + self.fragments
 
     def pieces(self) -> list[str]:
@@ -40,7 +40,7 @@ class Shape(msgspec.Struct, frozen=True):
         return {"file_path": PATH, "content": line * (self.arguments // len(line) + 1)}
 
     def argument_fragments(self) -> list[str]:
-        """The same as JSON text, cut."""
+        """The arguments as JSON text, in fragments."""
         text = msgspec.json.encode(self.call()).decode()
         size = -(-len(text) // self.fragments)
         return [text[at : at + size] for at in range(0, len(text), size)]

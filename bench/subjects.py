@@ -1,4 +1,4 @@
-"""What is measured: Dragoman as its users run it, and the two floors."""
+"""The measured subjects: Dragoman as its users run it, and the two floors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Starter = Callable[..., Running]
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a gateway wants a kind of request, and under which name of the model."""
+    """The path and the model name that a gateway expects for a kind of request."""
 
     model: str = "{}"
     path: str = ""
@@ -25,7 +25,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """A gateway: how it is started, and which pairs (client's protocol, upstream's protocol) it can do."""
+    """A gateway: how to start it, and which pairs (client protocol, upstream protocol) it supports."""
 
     name: str
     start: Starter
@@ -41,7 +41,7 @@ def _python(*command: str) -> Starter:
     return start
 
 
-_CONFIG = """\
+CONFIG = """\
 [upstreams.chat]
 protocol = "openai-chat"
 base_url = "http://127.0.0.1:{upstream}/v1"
@@ -59,10 +59,10 @@ to = "chat/*"
 
 
 def start_dragoman(folder: Path, upstream: int, *options: str) -> Running:
-    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come."""
+    """`dragoman serve` with one worker, without logging; tool engine and receipts by default."""
     port = free_port()
     config = folder / "dragoman.toml"
-    config.write_text(_CONFIG.format(upstream=upstream))
+    config.write_text(CONFIG.format(upstream=upstream))
     command = [sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
     command += ["--port", str(port), "--log-level", "error", *options]
     return Running(command, folder=folder, port=port, BENCH_KEY="bench-key")

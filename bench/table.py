@@ -72,7 +72,7 @@ _WORST = frozenset({"S6 lost", "S6 memory", "S6 memory per stream", "memory"})
 
 
 def best(samples: Samples, row: str, who: str) -> float | None:
-    """The best of the rounds; of what must never be bad, the worst."""
+    """The best of the rounds, or the worst for figures that must never be bad."""
     values = samples.get(row, {}).get(who)
     if not values:
         return None
@@ -95,7 +95,7 @@ def line(row: Row, samples: Samples, who: str = "Dragoman") -> Line:
     values = {name: value for name in names if (value := best(samples, row.name, name)) is not None}
     own = values.get(who)
     floor = best(samples, row.floor_row or row.name, row.floor) if row.floor else None
-    # A floor of nothing or less: the machine was too busy for delays to mean anything.
+    # A floor of zero or less: the machine was too busy to measure delays.
     ratio = own / floor if own is not None and floor and floor > 0 else None
     figure = ratio if row.floor else own
     met = figure <= row.most if figure is not None and row.most is not None else None

@@ -1,4 +1,4 @@
-"""Long conversations as clients send them, of several kinds: each may have a cliff of its own."""
+"""Long conversations of several kinds of clients: each kind may have its own performance cliff."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AGENT = ("model", "messages", "system", "tools", "metadata", "max_tokens", "thin
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How an Anthropic client puts what was said into a request."""
+    """How an Anthropic client writes a conversation into a request."""
 
     title: str
     turn: Callable[[Tally, int, int], list[Obj]]
@@ -58,7 +58,7 @@ def _use(id: str, name: str, input: Obj) -> Obj:
 
 
 def _prose(seed: int, turn: int, count: int) -> str:
-    """Words that are others in every turn of every conversation, with quotes and line breaks among them."""
+    """Text that differs in every turn and conversation, with quotes and line breaks."""
     start = seed * 7919 + turn * 104729
     return f"{start}: " + " ".join(_WORDS[(start + number * number) % len(_WORDS)] for number in range(count))
 
@@ -80,8 +80,7 @@ def _called(tally: Tally, id: str, said: str, input: Obj, lines: str) -> list[Ob
 
 
 def _agent(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """Thoughts, a call or two, results as strings or parts, errors among them, reminders and the system's own
-    words behind them."""
+    """Reasoning, one or two calls, results as strings or parts, some errors, reminders, system messages."""
     thought = {"type": "thinking", "thinking": f"{tally.thought()} {_prose(seed, turn, 40)}"}
     said: list[Obj] = [{**thought, "signature": SIGNATURE + f"{seed:04d}{turn:04d}" * 40}]
     answered: list[Obj] = []
@@ -143,14 +142,14 @@ def _result(tally: Tally, seed: int, turn: int) -> Obj:
 
 
 def _talked(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """Words and words, as strings."""
+    """Only text, as strings."""
     said = f"{tally.mark()} {_prose(seed, turn, 115)}"
     asked = f"{tally.mark()} {_prose(seed, turn + 1, 180)} {tally.told()}"
     return [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
 
 
 def _foreign(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """As `_call`, in words that are not ASCII."""
+    """As `_call`, with text that is not ASCII."""
     said = f"{seed} {tally.mark()} Größe prüfen: {_prose(seed, turn, 20)} — 次のモジュール {turn}"
     content = f"# {seed} {tally.mark()}\n" + "wert = größe(1, 2)  # 値\n" * 15
     lines = "".join(f'{turn}-{line}: función_{line}(a): return "{seed} ✓ 😀"\n' for line in range(25))
@@ -159,7 +158,7 @@ def _foreign(tally: Tally, seed: int, turn: int) -> list[Obj]:
 
 
 def _brief(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """A call and its result, next to nothing each."""
+    """A tiny call and a tiny result."""
     input = {"file_path": f"{seed}_{turn}.py", "content": tally.mark()}
     call = _use(_id(seed, turn), TOOL, input)
     content = f"{tally.mark()} {_prose(seed, turn, 5)} {tally.told()}"
@@ -168,7 +167,7 @@ def _brief(tally: Tally, seed: int, turn: int) -> list[Obj]:
 
 
 def _spaced(asked: Obj) -> bytes:
-    """As Python's own `json` writes it: with blanks, and escapes for all that is not ASCII."""
+    """As Python's `json` writes it: with spaces, and with escapes for non-ASCII characters."""
     return json.dumps(asked).encode()
 
 

@@ -1,6 +1,6 @@
-"""The scripted upstream: a process that answers OpenAI Chat and Anthropic with bytes built beforehand.
+"""The scripted upstream: a process that answers OpenAI Chat and Anthropic with prepared bytes.
 
-`python -m bench.upstream` prints the port it took. Each event of a stream is its own HTTP chunk, as with
+`python -m bench.upstream` prints its port. Each event of a stream is its own HTTP chunk, as with
 real providers; a stream that is not paced is one write.
 """
 
@@ -79,7 +79,7 @@ class Upstream(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """One event; what is not part of the text goes with its neighbour."""
+        """Send one event. Events without text are sent with their neighbour."""
         out = bytearray()
         sent = False
         while self._at < len(self._events):
@@ -122,7 +122,7 @@ def _streamed(protocol: str, shape: Shape, told: str) -> bytes:
 
 @cache
 def _paced(protocol: str, shape: Shape) -> list[tuple[bytes, bytes]]:
-    """Each event, cut where its stamp goes."""
+    """Each event, split at the position of its time stamp."""
     cut = [event.partition(STAMP.encode()) for event in answers.stream(protocol, shape)]
     return [(head, tail) for head, _, tail in cut]
 

@@ -1,4 +1,4 @@
-"""Is an answer whole and right? Text, tool call, arguments and the end, read as a strict client would."""
+"""Verifies an answer as a strict client reads it: text, tool call, arguments and end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STAMPS = re.compile(rb"(\d+):(\d{10,20});")
 
 
 class Heard(msgspec.Struct):
-    """What a client makes of an answer."""
+    """The content of an answer for a client."""
 
     text: list[str] = msgspec.field(default_factory=list)
     tool: str = ""
@@ -24,7 +24,7 @@ class Heard(msgspec.Struct):
 
 
 def wrong(protocol: str, shape: Shape, body: bytes, *, streamed: bool, told: str = "") -> str:
-    """What is wrong with an answer; empty when nothing is. Its text ends with what the request told."""
+    """The error of an answer; empty if it is correct. Its text ends with the request's note."""
     try:
         return _wrong(shape, _READERS[protocol, streamed](body), body, told)
     except (msgspec.DecodeError, KeyError, IndexError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Prints where Chromium is, after installing it where that is possible. For `make test-browser`."""
+"""Print the path of Chromium, and install it first if possible. For `make test-browser`."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ def found() -> str | None:
 
 
 def install() -> None:
-    """As root on Debian and its kin."""
+    """Install Chromium as root on Debian or a derivative."""
     quiet = {"stdout": sys.stderr, "check": True, "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}}
     subprocess.run(["apt-get", "update", "-qq"], **quiet)
     subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], **quiet)

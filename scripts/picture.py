@@ -1,4 +1,4 @@
-"""Draws the README's picture, a tool call that arrives broken and leaves whole, from what really happens.
+"""Draw the README's picture of a mended tool call from real output.
 
 `python scripts/picture.py` plays two scenes of `dragoman demo --show` and writes docs/images/tool-call.svg;
 a test fails when the picture is not what the code does.
@@ -16,7 +16,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "images" / "tool-call.svg"
 MENDED, CUT = SCENES[0], SCENES[-1]
 WIDTH, LINE, LEFT, RIGHT, PANE = 880, 22, 24, 452, 404
 
-# Readable on light and dark pages: the picture has a ground of its own in either.
+# Readable on light and dark pages: the picture has its own background in both.
 STYLE = """
 text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #24292f; white-space: pre }
 .ground { fill: #ffffff; stroke: #d0d7de } .pane { fill: #f6f8fa; stroke: #d0d7de }
@@ -31,13 +31,13 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill
 
 
 def fragments(scene: Scene) -> list[str]:
-    """The arguments of the scene's call, piece by piece as the upstream sent them."""
+    """The argument fragments of the scene's call, as the upstream sent them."""
     functions = [delta["tool_calls"][0]["function"] for delta in scene.deltas]
     return [function["arguments"] for function in functions if function["arguments"]]
 
 
 def given(scene: Scene) -> tuple[list[str], str]:
-    """What the client got: the arguments line by line, and the error if there was one."""
+    """The client's view: the arguments line by line, and the error if there is one."""
     _, payloads = play(scene)
     events = [json.loads(payload) for payload in payloads]
     deltas = [event["delta"].get("partial_json", "") for event in events if event["type"].endswith("_delta")]

@@ -18,14 +18,15 @@ import warning_names
 
 from dragoman.cli import main as command_line
 from dragoman.cli.errors import CODES, OWN_CODES
+from dragoman.config.providers import Provider, providers
 from dragoman.conform import compare, probes
 from dragoman.conform.laws import Law, framing, http, judge_of
 from dragoman.model import events, messages
 from dragoman.model.order import ANSWER, BLOCK
-from dragoman.profiles import PROFILES, Profile, Signs
+from dragoman.profiles import PROFILES, Background, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
 from dragoman.protocols.cursor.answer.kinds import KINDS, Field
-from dragoman.protocols.registry import CLIENTS, PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, ONE_SIDED, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
@@ -92,7 +93,7 @@ def rules_page() -> str:
 
 
 def protocols_page() -> str:
-    """What each protocol wants of ids, names and blocks."""
+    """The rules of each protocol for ids, names and blocks."""
     rows = [
         f"| `{p.name}` | `{p.ids.pattern}`, up to {p.ids.longest} "
         f"| `{p.names.pattern}`, up to {p.names.longest} "
@@ -111,6 +112,8 @@ def protocols_page() -> str:
             "",
             "`cursor` is a reply format only: Dragoman answers clients in it, and no upstream speaks it. See",
             "[Cursor's replies](cursor.md).",
+            "",
+            f"Only upstreams speak {', '.join(f'`{name}`' for name in ONE_SIDED)}.",
             "",
         ]
     )
@@ -150,7 +153,7 @@ def _fixed(member: tuple[str, object]) -> str:
 
 
 def profiles_page() -> str:
-    """Who is known, by what, and what is different for them."""
+    """Every known client, its signs, and its settings."""
     lines = [
         "# Client profiles",
         "",
@@ -179,7 +182,15 @@ def profiles_page() -> str:
     ]
     for profile in PROFILES.values():
         lines += [f"## {profile.title}", "", f"`{profile.name}`", ""]
-        for title, listed in (("Recognised by", _signs(profile.signs)), ("Notes", profile.notes)):
+        parts = (
+            ("Recognised by", _signs(profile.signs)),
+            (
+                "In the background: requests without tools, with",
+                _own(profile.background),
+            ),
+            ("Notes", profile.notes),
+        )
+        for title, listed in parts:
             lines += [f"{title}:", "", *(f"- {line}" for line in listed), ""] if listed else []
     return "\n".join(lines)
 
@@ -200,6 +211,22 @@ def _signs(signs: Signs) -> list[str]:
         "Tools": [f"`{name}`" for name in sorted(signs.tools)],
     }
     return [f"{kind}: {', '.join(shown)}" for kind, shown in kinds.items() if shown]
+
+
+def _own(signs: Background | None) -> list[str]:
+    """The signs of a client's background requests, one of which is enough."""
+    if signs is None:
+        return []
+    prompts = " or ".join(f"“{words}”" for words in signs.prompts)
+    models = " or ".join(f"`{word}`" for word in signs.models)
+    kinds = {
+        f"a model whose name contains {models}": signs.models,
+        f"{prompts} in the system prompt": signs.prompts,
+        "a JSON schema for the answer": signs.has_schema,
+        f"`max_tokens` of at most {signs.max_tokens}": signs.max_tokens,
+    }
+    *first, last = [kind for kind, shown in kinds.items() if shown]
+    return [f"{', '.join(first)} or {last}" if first else last]
 
 
 def _header(name: str, parts: tuple[str, ...]) -> str:
@@ -250,14 +277,23 @@ def commands_page() -> str:
         "",
         *_codes(CODES, "meaning, unless a command says otherwise"),
     ]
+    top = click.Context(command_line, info_name="dragoman")
     for name, command in sorted(command_line.commands.items()):
-        context = click.Context(
-            command, info_name=name, parent=click.Context(command_line, info_name="dragoman")
-        )
-        usage = " ".join(["dragoman", name, *command.collect_usage_pieces(context)])
-        lines += [f"## {name}", "", f"`{usage}`", "", *_help(command), *_options(command, context)]
+        lines += _command("##", name, command, top)
         lines += _codes(OWN_CODES[name]) if name in OWN_CODES else []
     return "\n".join(lines)
+
+
+def _command(head: str, name: str, command: click.Command, parent: click.Context) -> list[str]:
+    """A command, and the commands below it."""
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    title = context.command_path.removeprefix("dragoman ")
+    lines = [f"{head} {title}", "", f"`{usage}`", "", *_help(command), *_options(command, context)]
+    if isinstance(command, click.Group):
+        for inner, below in sorted(command.commands.items()):
+            lines += _command(f"{head}#", inner, below, context)
+    return lines
 
 
 def _codes(codes: Mapping[int, str] | Mapping[str, str], means: str = "meaning") -> list[str]:
@@ -266,7 +302,7 @@ def _codes(codes: Mapping[int, str] | Mapping[str, str], means: str = "meaning")
 
 
 def _help(command: click.Command) -> list[str]:
-    """Paragraphs as they are; those that click keeps line by line are examples."""
+    """Paragraphs unchanged; those that click keeps line by line are examples."""
     lines: list[str] = []
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         kept = paragraph.removeprefix("\b\n")
@@ -326,7 +362,7 @@ def _first(kind: type) -> str:
 
 
 def _members(module: ModuleType) -> dict[str, list[tuple[str, str, str]]]:
-    """Of each class: its members with their types, and the text that follows each."""
+    """The members of each class with their types and docstrings."""
     tree = ast.parse(inspect.getsource(module))
     return {node.name: [*_declared(node)] for node in tree.body if isinstance(node, ast.ClassDef)}
 
@@ -342,8 +378,8 @@ def _declared(node: ast.ClassDef) -> typing.Iterator[tuple[str, str, str]]:
 
 
 def warnings_page() -> str:
-    """Every notice that something was dropped, weakened or guessed, as the code says it."""
-    said = warning_names.said(PACKAGE)
+    """Every notice about a dropped, weakened or guessed part, from the code."""
+    messages = warning_names.messages(PACKAGE)
     return "\n".join(
         [
             "# Warnings",
@@ -357,8 +393,8 @@ def warnings_page() -> str:
             "| warning | message |",
             "| --- | --- |",
             *(
-                f"| `{name}` | {'; or: '.join(said[name]) or 'the message gives the reason'} |"
-                for name in sorted(said)
+                f"| `{name}` | {'; or: '.join(messages[name]) or 'the message gives the reason'} |"
+                for name in sorted(messages)
             ),
             "| `count-tokens-estimated` | the upstream did not count the tokens; Dragoman estimated them |",
             "",
@@ -366,7 +402,43 @@ def warnings_page() -> str:
     )
 
 
+def _provider_row(provider: Provider) -> str:
+    credential = provider.upstream["credential"]
+    keys = ", ".join(f"`{name}`" for name in provider.variables()) if credential.startswith("env:") else ""
+    shown = keys or {"aws": "AWS credentials", "google": "Google credentials"}.get(credential, "none")
+    address = f"`{provider.upstream['base_url']}`" if "base_url" in provider.upstream else "your own"
+    also = ", ".join(f"`{name}`" for name in provider.also)
+    others = ", ".join(provider.upstream.get("other_endpoints", ()))
+    by_key = "" if provider.only_named else "yes"
+    return (
+        f"| `{provider.name}` | `{provider.protocol}` | {address} | {shown} | {by_key} | {also} | {others} |"
+    )
+
+
+def providers_page() -> str:
+    """All providers that are known by name."""
+    return "\n".join(
+        [
+            "# Known providers",
+            "",
+            f"Dragoman knows {len(providers())} providers by name: `[upstreams.groq]` is enough.",
+            "A table with the name of a provider takes its protocol, its address, its key and its quirks",
+            "from here, and every key of [the config](configuration.md#upstreamsname) replaces one of them.",
+            "With another `base_url`, the protocol and the quirks stay, but the provider's key is not sent",
+            "there unless `credential` says so. A server at another address than OpenAI's under the name",
+            "`openai` is an `openai-chat` server without OpenAI's quirks. This table is generated from",
+            "`config/providers.toml`.",
+            "",
+            "| name | protocol | address | key | used if its key is set | also speaks | other endpoints |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *map(_provider_row, providers().values()),
+            "",
+        ]
+    )
+
+
 PAGES = {
+    "providers.md": providers_page,
     "commands.md": commands_page,
     "warnings.md": warnings_page,
     "events.md": events_page,

@@ -1,7 +1,7 @@
 """Run uv with the machine's pip settings, which uv does not read by itself.
 
-A machine that reaches its packages through a mirror, a proxy or its own certificates is set up for
-pip. What is already said to uv in its own variables wins.
+A machine with a mirror, a proxy or its own certificates is usually configured for pip. Variables of uv
+override these settings.
 """
 
 import ast
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-# pip's setting -> uv's variable, and what uv expects between several values
+# pip's setting -> uv's variable, and uv's separator between several values
 SETTINGS = {
     "index-url": ("UV_DEFAULT_INDEX", " "),
     "extra-index-url": ("UV_INDEX", " "),
@@ -23,7 +23,7 @@ PARITY = {"UV_SYSTEM_CERTS": "1", "UV_INDEX_STRATEGY": "unsafe-best-match"}
 
 
 def pip_settings() -> dict[str, str]:
-    """What `pip config list` says; the environment beats `[install]`, which beats `[global]`."""
+    """The settings of `pip config list`: the environment overrides `[install]`, then `[global]`."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}

@@ -1,4 +1,4 @@
-"""The warnings of a translation, found where the code gives them: `notices.say(…)` and `Notice(…)`."""
+"""The warnings of a translation, found in the code by their calls: `notices.warn(…)` and `Notice(…)`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 Names = dict[str, ast.expr]
 
 
-def said(package: Path) -> dict[str, list[str]]:
-    """Each warning with all that it may say."""
+def messages(package: Path) -> dict[str, list[str]]:
+    """Each warning with all its possible messages."""
     found: dict[str, dict[str, None]] = {}
     for path in sorted(package.rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -19,13 +19,13 @@ def said(package: Path) -> dict[str, list[str]]:
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for name, message in _in(function, known):
                     found.setdefault(name, {})[message] = None
-    return {name: [message for message in messages if message] for name, messages in found.items()}
+    return {name: [text for text in texts if text] for name, texts in found.items()}
 
 
 def _in(function: ast.FunctionDef | ast.AsyncFunctionDef, known: Names) -> Iterator[tuple[str, str]]:
     names = known | _assigned(ast.walk(function))
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and len(node.args) == 3 and _called(node) in ("say", "Notice"):
+        if isinstance(node, ast.Call) and len(node.args) == 3 and _called(node) in ("warn", "Notice"):
             for name in _texts(node.args[0], names):
                 yield from ((name, message) for message in _texts(node.args[2], names) or [""])
 
@@ -42,7 +42,7 @@ def _assigned(nodes: Iterator[ast.AST] | list[ast.stmt]) -> Names:
 
 
 def _texts(node: ast.expr, names: Names) -> list[str]:
-    """What it may be, as it is written in the code; what is put into it is left open."""
+    """The possible texts of a node, with placeholders for inserted values."""
     match node:
         case ast.Constant(str(value)):
             return [value]

@@ -1,20 +1,35 @@
-"""Tests import their helpers as `support.…`, from any folder, and are the same in every run."""
+"""Settings of all tests: helpers are imported as `support.…`, and every run uses the same inputs."""
 
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 
 from dragoman.gateway import event_loop
 
+if TYPE_CHECKING:
+    from support.gateways import Loop
+
 sys.path.insert(0, str(Path(__file__).parent))
 
-# Fresh inputs are for `make fuzz` and `LAWS=…`; a test run must say the same twice.
+# Random inputs are for `make fuzz` and `LAWS=…`. A test run must be reproducible.
 settings.register_profile("steady", derandomize=True, deadline=None)
 if not (os.environ.get("DRAGOMAN_FUZZ_SECONDS") or os.environ.get("LAWS")):
     settings.load_profile("steady")
 
-# On the event loop that the gateway runs on. `make test` also runs what touches it on asyncio's own.
+# The gateway's event loop. `make test` runs the gateway tests on asyncio's loop, too.
 asyncio.run = event_loop.run
+
+
+@pytest.fixture(scope="module")
+def loop() -> "Iterator[Loop]":
+    from support.gateways import Loop  # imported only by tests that need the gateway
+
+    running = Loop()
+    yield running
+    running.close()

@@ -1,8 +1,8 @@
-"""`make test-readme`: the README's two commands, typed as they stand there, in a fresh clone.
+"""`make test-readme`: runs the README's two commands, unchanged, in a fresh clone.
 
-The clone has what is committed and nothing else; the environment has a path, a home and the settings of the
-package index. The demo must print a curl line that works, and the exchange it makes must be in the inspector.
-`--demo` ends after that: then the time told is that from the clone to the first mended call.
+The clone holds only committed files. The environment holds a path, a home and the settings of the package
+index. The demo must print a curl line that works, and the exchange must be in the inspector. `--demo` ends
+after that, and prints the time from the clone to the first mended call.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def say(text: str) -> None:
 
 
 def two_commands() -> list[str]:
-    """The first block of the README that can be typed."""
+    """The first shell block of the README."""
     first = next(block for block in blocks("console") if block.page == "README.md")
     return [shlex.join(shlex.split(line, comments=True)) for line in script(first).splitlines() if line]
 
@@ -41,7 +41,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def running(command: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """On any free port, for 4545 may be somebody's: `ARGS` is how a verb is told more."""
+    """Start `command` on a free port, passed by `ARGS`: port 4545 may be in use."""
     process = subprocess.Popen(
         command.split(),
         cwd=folder,
@@ -59,8 +59,8 @@ def running(command: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.wait(30)
 
 
-def told(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """The curl line and the inspector's address, as soon as both are printed."""
+def printed_addresses(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The curl line and the inspector's address, once both are printed."""
     assert process.stdout is not None
     curl = ""
     for line in process.stdout:
@@ -76,9 +76,9 @@ def get(url: str) -> bytes:
 
 
 def try_the_demo(command: str, folder: Path) -> None:
-    """Until its first call is mended, and the inspector has it."""
+    """Run the demo until its first call is mended and the inspector shows it."""
     with running(command, folder) as process:
-        curl, inspector = told(process)
+        curl, inspector = printed_addresses(process)
         say(f"`{command}` says what to try")
         done = subprocess.run(shlex.split(curl), capture_output=True, text=True, check=True, timeout=60)
         deltas = re.findall(r'"partial_json":("(?:[^"\\]|\\.)*")', done.stdout)
@@ -92,7 +92,7 @@ def try_the_demo(command: str, folder: Path) -> None:
 
 def main() -> None:
     demo, test = two_commands()
-    # Started in the background, we would ignore Ctrl-C, and so would all that is tested with it.
+    # A shell starts background jobs with SIGINT ignored, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="fresh-clone-") as place:
         folder = Path(place) / "dragoman"

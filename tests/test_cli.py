@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""The command line: translate, rules, demo, help and error messages."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def test_translate_is_a_filter_between_any_two_protocols(source: str, target: st
     assert [call["name"] for call in said["tool_calls"]] == ["get_weather"]
 
 
-def test_translate_as_a_process_gives_what_it_knows_before_the_input_ends() -> None:
+def test_translate_writes_output_before_its_input_ends() -> None:
     command = [sys.executable, "-m", "dragoman", "translate", "--from", "openai-chat", "--to", "anthropic"]
     frames = SAMPLES["openai-chat"]["text"].stream.split(b"\n\n")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -89,7 +89,7 @@ def test_tools_may_be_in_any_shape(shape: str, tmp_path: Path) -> None:
         ('[{"name": "a"}, {"type": "function", "function": {}}]', "tools[1]"),
     ],
 )
-def test_bad_tools_get_one_sentence(content: str, complaint: str, tmp_path: Path) -> None:
+def test_bad_tools_give_a_one_line_error(content: str, complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(content)
     code, out, err = run("translate", "--from", "gemini", "--to", "gemini", "--tools", str(file))
@@ -104,14 +104,14 @@ def test_body_gives_one_json_document() -> None:
     assert json.loads(out)["type"] == "message"
 
 
-def test_an_answer_that_failed_is_said_on_stderr() -> None:
+def test_a_failed_answer_is_reported_on_stderr() -> None:
     code, out, err = run("translate", "--from", "openai-chat", "--to", "gemini", stdin=ANSWER[:300])
     assert code == 0
     assert neutral.reduce("gemini", out, stream=True)["stop"] == "error"
     assert "ended in an error" in err
 
 
-def test_rules_are_listed_for_people_and_programs() -> None:
+def test_rules_are_listed_as_text_and_as_json() -> None:
     _, text, _ = run("rules")
     _, listed, _ = run("rules", "--json")
     names = [rule["name"] for rule in json.loads(listed)]
@@ -119,7 +119,7 @@ def test_rules_are_listed_for_people_and_programs() -> None:
     assert all(name in text.decode() for name in names)
 
 
-def test_demo_tells_the_four_stories() -> None:
+def test_demo_shows_its_four_scenes() -> None:
     code, out, _ = run("demo", "--show")
     text = out.decode()
     assert code == 0
@@ -129,24 +129,24 @@ def test_demo_tells_the_four_stories() -> None:
     assert "event: error" in text or '"type":"error"' in text
 
 
-def test_dragoman_alone_says_what_to_do_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody_answers(settings: object, env: object) -> None:
-        """Whoever runs the tests may have a gateway at the usual port."""
+def test_dragoman_without_arguments_suggests_the_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_gateway_runs(settings: object, env: object) -> None:
+        """The machine may run a real gateway at the default port."""
 
-    monkeypatch.setattr("dragoman.cli.init.next_steps.running", nobody_answers)
+    monkeypatch.setattr("dragoman.cli.init.next_steps.running", no_gateway_runs)
     code, out, _ = run()
     assert code == 0
     assert b"dragoman demo" in out
     assert run("--version")[1].decode().strip() == f"dragoman {__version__}"
 
 
-def test_an_unknown_protocol_names_the_known_ones() -> None:
+def test_an_unknown_protocol_error_lists_the_known_ones() -> None:
     code, _, err = run("translate", "--from", "smtp", "--to", "gemini")
     assert code == 2
     assert "openai-responses" in err
 
 
-def test_the_same_as_a_library_call() -> None:
+def test_translate_gives_the_same_as_the_library() -> None:
     tools = [Tool(name=t["name"], parameters=t["parameters"]) for t in CASE["request_tools"]]
     pieces = list(
         translate([ANSWER], "openai-chat", "openai-chat", tools=tools, options=Options(mode="whole"))
@@ -156,7 +156,7 @@ def test_the_same_as_a_library_call() -> None:
 
 
 @pytest.mark.parametrize("command", sorted(main.commands))
-def test_examples_in_the_help_stay_as_they_are(command: str) -> None:
+def test_help_keeps_the_lines_of_its_examples(command: str) -> None:
     code, out, _ = run(command, "--help")
     assert code == 0
     assert b"\\b" not in out

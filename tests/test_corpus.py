@@ -1,4 +1,4 @@
-"""The streams that break real gateways: every client protocol, every way the bytes can arrive."""
+"""The corpus of streams that break real gateways, for every client protocol and every chunking."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from dragoman.protocols.registry import PROTOCOLS
 
 CASES = {case["id"]: case for case in corpus.cases()}
 
-# Debatable: text that came before a lone `</think>` can only be called thinking if all text is held back
-# until then, which no live stream should do. The rule is switched on for it by name.
+# Off by default: text before a lone `</think>` is reasoning only if all text is held back until the tag,
+# which would stop live streaming. These cases switch the rule on.
 OPTIONS: dict[str, dict[str, Any]] = {"think-no-open": {"unopened_thinking": True}}
 
 
 def deliveries(case: dict[str, Any]) -> list[list[bytes]]:
-    """As given, in one piece, and byte by byte (the few long ones in small pieces)."""
+    """The bytes as recorded, in one piece, and byte by byte (the few long ones in small pieces)."""
     chunks = corpus.upstream_chunks(case)
     body = b"".join(chunks)
     return [chunks, [body], sliced(body, 1 if len(body) < 50_000 else 61)]
@@ -25,7 +25,7 @@ def deliveries(case: dict[str, Any]) -> list[list[bytes]]:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("id", CASES)
-def test_streamed(id: str, client: str) -> None:
+def test_case_as_a_stream(id: str, client: str) -> None:
     case = CASES[id]
     for mode in ("live", "whole"):
         for number, chunks in enumerate(deliveries(case)):
@@ -45,7 +45,7 @@ def test_streamed(id: str, client: str) -> None:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("id", CASES)
-def test_as_one_body(id: str, client: str) -> None:
+def test_case_as_one_body(id: str, client: str) -> None:
     case = CASES[id]
     it = exchange(case["upstream_protocol"], client, case["request_tools"], stream=False)
     got = run(it, corpus.upstream_chunks(case))

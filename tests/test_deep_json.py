@@ -41,7 +41,7 @@ def chat(args: str) -> bytes:
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("client", sorted(CLIENTS))
-def test_arguments(client: str, mode: Any, depth: int) -> None:
+def test_deep_arguments_are_refused_or_passed_on(client: str, mode: Any, depth: int) -> None:
     text = deep(depth)
     for args in (json.dumps(text), text):
         options = Options(id="x", model="m", mode=mode)
@@ -54,20 +54,20 @@ def test_arguments(client: str, mode: Any, depth: int) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_an_upstreams_error(depth: int) -> None:
+def test_a_deep_error_of_the_upstream_is_reported(depth: int) -> None:
     for body in (deep(depth), f'{{"error": {deep(depth)}}}', f'{{"error": {"[" * depth}{"]" * depth}}}'):
         assert failures.from_body(500, body.encode()).status == 500
 
 
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 @pytest.mark.parametrize("text", ["[" * 100_000, deep(100_000)], ids=["open", "closed"])
-def test_a_request(client: str, text: str) -> None:
+def test_a_deep_request_is_refused(client: str, text: str) -> None:
     with pytest.raises(BadRequest):
         CLIENTS[client].read_request(text.encode(), "/v1beta/models/m:generateContent")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "data: " + deep(100_000) + "\n\n"], ids=["body", "frame"])
-def test_the_input_of_translate(text: str) -> None:
+def test_deep_input_of_translate_is_refused(text: str) -> None:
     ran = CliRunner().invoke(main, ["translate", "--from", "gemini", "--to", "anthropic"], input=text)
     assert ran.exception is None or isinstance(ran.exception, SystemExit)
     assert "event: error" in ran.output

@@ -1,4 +1,4 @@
-"""The manual says what the code does."""
+"""The manual matches the code: generated pages, commands, options, headers, links and paths."""
 
 import ast
 import importlib.util
@@ -8,6 +8,7 @@ import typing
 from html import unescape
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from support.manual import ROOT, blocks, commands
@@ -41,7 +42,7 @@ def test_every_command_is_documented() -> None:
     ] == []
 
 
-def test_the_picture_shows_what_the_demo_does() -> None:
+def test_the_picture_matches_the_demo() -> None:
     picture = script("picture")
     assert picture.PICTURE.read_text() == picture.picture(), "run `python scripts/picture.py`"
     printed = CliRunner().invoke(main, ["demo", "--show"]).output
@@ -51,7 +52,7 @@ def test_the_picture_shows_what_the_demo_does() -> None:
         assert f"mended    {rule} at {path}: {before} -> {after}" in printed
 
 
-def test_the_two_commands_of_the_readme_are_verbs() -> None:
+def test_the_two_commands_of_the_readme_are_make_targets() -> None:
     readme = [block for block in blocks("console") if block.page == "README.md"]
     assert commands(shell(readme[0]), "make") == [["demo"], ["test"]]
     makefile = (ROOT / "Makefile").read_text()
@@ -67,8 +68,15 @@ def test_every_event_and_part_is_documented() -> None:
 
 def test_every_option_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text()
-    for name, command in main.commands.items():
-        part = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    inner = {
+        f"# {group} {name}": command
+        for group, commands in main.commands.items()
+        if isinstance(commands, click.Group)
+        for name, command in commands.commands.items()
+    }
+    outer = {f" {name}": command for name, command in main.commands.items()}
+    for head, command in {**outer, **inner}.items():
+        part = page.partition(f"\n##{head}\n")[2].partition("\n##")[0]
         wanted = [option for param in command.params for option in param.opts if option.startswith("--")]
         assert [option for option in wanted if option not in part] == []
 
@@ -80,7 +88,7 @@ HEADER = re.compile(
 
 
 def header_names() -> set[str]:
-    """What looks like the name of a header in all that speaks HTTP with clients and upstreams."""
+    """Strings that look like header names, in all modules that speak HTTP."""
     package = ROOT / "src" / "dragoman"
     files = [*(package / "gateway").glob("*.py"), package / "routing" / "retry_after.py"]
     files += (package / "protocols").glob("*/facts.py")
@@ -109,7 +117,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(shown) == sorted(pages)
 
 
-def test_links_between_files_of_the_checkout_lead_somewhere() -> None:
+def test_links_between_files_of_the_checkout_exist() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"

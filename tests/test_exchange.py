@@ -1,4 +1,4 @@
-"""The heart, by its public face: what goes in, what comes out, and what can be asked of it on the way."""
+"""The public interface of `Exchange`: bytes in, bytes out, and its properties in between."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def stream(protocol: str, kind: str) -> bytes:
     return SAMPLES[protocol][kind].stream
 
 
-def hear(client: str, got: bytes, *, streamed: bool = True) -> Any:
+def understood(client: str, got: bytes, *, streamed: bool = True) -> Any:
     assert laws.check(client, got, stream=streamed) == []
     return neutral.reduce(client, got, stream=streamed)
 
@@ -31,7 +31,7 @@ def hear(client: str, got: bytes, *, streamed: bool = True) -> Any:
 # From the first byte to the last.
 
 
-def test_nothing_is_started_before_anything_came() -> None:
+def test_an_exchange_has_not_started_before_its_first_event() -> None:
     it = exchange(CHAT, ANTHROPIC)
     assert (it.started, it.meaningful, it.over, it.failure) == (False, False, False, None)
     assert it.feed(b": PROCESSING\n\n") == b""
@@ -39,7 +39,7 @@ def test_nothing_is_started_before_anything_came() -> None:
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-def test_started_and_over_follow_the_answer(upstream: str, client: str) -> None:
+def test_started_and_over_change_with_the_answer(upstream: str, client: str) -> None:
     it = exchange(upstream, client, TOOLS)
     seen: list[tuple[bool, bool]] = []
     got = b""
@@ -53,28 +53,28 @@ def test_started_and_over_follow_the_answer(upstream: str, client: str) -> None:
     assert it.failure is None
     assert (True, False) in seen
     assert seen == sorted(seen)
-    assert hear(client, got)["text"] == "Hello! How can I help you today?"
+    assert understood(client, got)["text"] == "Hello! How can I help you today?"
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_what_comes_after_the_end_is_not_heard(client: str) -> None:
+def test_bytes_after_the_end_are_ignored(client: str) -> None:
     it = exchange(CHAT, client)
     got = run(it, [stream(CHAT, "text")])
-    assert hear(client, got)["stop"] == "end_turn"
+    assert understood(client, got)["stop"] == "end_turn"
     assert it.feed(stream(CHAT, "text")) == it.feed(b"garbage") == it.close() == it.close("gone") == b""
     assert it.fail(Failed(FailureKind.SERVER, "late")) == b""
     assert it.failure is None
 
 
-def test_the_end_is_known_without_the_socket_closing() -> None:
-    """Quirk 8: some servers keep it open after `[DONE]`."""
+def test_the_end_is_known_before_the_socket_closes() -> None:
+    """Quirk 8: some servers keep the socket open after `[DONE]`."""
     for upstream in (ANTHROPIC, CHAT, RESPONSES):
         it = exchange(upstream, GEMINI)
         it.feed(stream(upstream, "text"))
         assert it.over
 
 
-def test_the_tap_sees_what_the_client_gets() -> None:
+def test_the_tap_gets_the_events_of_the_client() -> None:
     seen: list[Any] = []
     it = exchange(CHAT, ANTHROPIC, TOOLS)
     it.tap = seen.extend
@@ -91,7 +91,7 @@ def test_the_tap_sees_what_the_client_gets() -> None:
     assert seen[-1].stop is Stop.TOOL
 
 
-def test_translate_is_the_same_in_one_call() -> None:
+def test_translate_gives_the_same_as_an_exchange() -> None:
     body = stream(CHAT, "text_tool")
     tools = [Tool(name=tool["name"], parameters=tool["parameters"]) for tool in TOOLS]
     options = Options(id="x1", created=1_700_000_000, model="asked-for")
@@ -99,12 +99,12 @@ def test_translate_is_the_same_in_one_call() -> None:
     assert got == run(exchange(CHAT, ANTHROPIC, TOOLS), [body])
 
 
-def test_translate_tells_of_a_stream_that_breaks_off() -> None:
+def test_translate_reports_a_cut_stream() -> None:
     got = b"".join(translate([stream(CHAT, "text")[:400]], CHAT, ANTHROPIC))
-    assert hear(ANTHROPIC, got)["stop"] == "error"
+    assert understood(ANTHROPIC, got)["stop"] == "error"
 
 
-def test_an_unknown_protocol_is_named() -> None:
+def test_the_error_names_an_unknown_protocol() -> None:
     with pytest.raises(DragomanError, match=r"unknown protocol 'smtp'\. Use one of anthropic, "):
         Exchange("smtp", CHAT)
 
@@ -113,7 +113,7 @@ def test_an_unknown_protocol_is_named() -> None:
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-def test_usage_is_known_whoever_asked(upstream: str, client: str) -> None:
+def test_usage_is_known_for_every_client(upstream: str, client: str) -> None:
     for asked in (True, False):
         it = exchange(upstream, client, include_usage=asked)
         run(it, [stream(upstream, "usage")])
@@ -124,7 +124,7 @@ def test_usage_is_known_whoever_asked(upstream: str, client: str) -> None:
 def test_a_chat_client_gets_usage_only_when_it_asked() -> None:
     for upstream in ALL:
         got = run(exchange(upstream, CHAT, include_usage=False), [stream(upstream, "usage")])
-        assert hear(CHAT, got)["usage"] == {}
+        assert understood(CHAT, got)["usage"] == {}
         assert b'"usage":{' not in got.replace(b" ", b"")
 
 
@@ -147,12 +147,12 @@ def test_a_cut_call_is_on_its_receipt() -> None:
     assert [receipt.complete for receipt in it.receipts] == [True, False]
 
 
-def test_names_may_come_ready_made() -> None:
+def test_tool_names_can_be_given_to_the_exchange() -> None:
     tools = [Tool(name="get weather!", parameters={"type": "object"})]
     names = ToolNames(tools, PROTOCOLS[CHAT].names)
     body = stream(CHAT, "tool").replace(b'"get_weather"', json.dumps(names.out("get weather!")).encode())
     it = Exchange(CHAT, GEMINI, tools=names, options=Options(id="x1", model="m"))
-    assert hear(GEMINI, run(it, [body]))["tool_calls"][0]["name"] == "get weather!"
+    assert understood(GEMINI, run(it, [body]))["tool_calls"][0]["name"] == "get weather!"
 
 
 # Stop sequences.
@@ -163,23 +163,23 @@ def test_names_may_come_ready_made() -> None:
 def test_stop_sequences_are_emulated(upstream: str, client: str, asked: bool) -> None:
     for size in (1, 10_000):
         it = exchange(upstream, client, stream=asked, stop=("I help", "never"))
-        said = hear(client, run(it, sliced(stream(upstream, "text"), size)), streamed=asked)
+        said = understood(client, run(it, sliced(stream(upstream, "text"), size)), streamed=asked)
         assert said["text"] == "Hello! How can "
         assert said["stop"] == ("stop_sequence" if client == ANTHROPIC else "end_turn")
         assert it.over
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_the_first_stop_sequence_wins_and_the_rest_is_not_heard(client: str) -> None:
+def test_the_first_stop_sequence_wins_and_the_rest_is_dropped(client: str) -> None:
     it = exchange(CHAT, client, TOOLS, stop=("look", "me"))
-    said = hear(client, run(it, [stream(CHAT, "text_tool")]))
+    said = understood(client, run(it, [stream(CHAT, "text_tool")]))
     assert (said["text"], said["tool_calls"]) == ("Let ", [])
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_a_sequence_that_only_begins_is_text(client: str) -> None:
+def test_an_incomplete_stop_sequence_is_text(client: str) -> None:
     it = exchange(CHAT, client, stop=("today?!",))
-    assert hear(client, run(it, [stream(CHAT, "text")]))["text"] == "Hello! How can I help you today?"
+    assert understood(client, run(it, [stream(CHAT, "text")]))["text"] == "Hello! How can I help you today?"
 
 
 # Streams and bodies.
@@ -192,13 +192,13 @@ def test_a_body_can_be_streamed_and_a_stream_collected(upstream: str, client: st
     for body in (sample.stream, sample.whole):
         for asked in (True, False):
             got = run(exchange(upstream, client, TOOLS, stream=asked), sliced(body, 9))
-            said = hear(client, got, streamed=asked)
+            said = understood(client, got, streamed=asked)
             assert (said["text"], said["stop"]) == ("Let me look.", "tool_use")
             assert [call["name"] for call in said["tool_calls"]] == ["get_weather"]
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_a_client_that_wants_one_body_gets_nothing_before_it_is_whole(client: str) -> None:
+def test_a_client_that_wants_one_body_gets_it_in_one_piece(client: str) -> None:
     for upstream in ALL:
         it = exchange(upstream, client, stream=False)
         given = [it.feed(chunk) for chunk in sliced(stream(upstream, "text"), 20)] + [it.close()]
@@ -206,13 +206,13 @@ def test_a_client_that_wants_one_body_gets_nothing_before_it_is_whole(client: st
 
 
 @pytest.mark.parametrize("client", ALL)
-def test_made_up_names_come_from_the_seed(client: str) -> None:
-    """Where the upstream names nothing, the client still gets an id, a model and a time."""
+def test_generated_ids_come_from_the_seed(client: str) -> None:
+    """If the upstream sends no id, model or time, the client still gets them."""
     body = b'{"choices":[{"message":{"content":"hi"}}]}'
     one, two = (run(exchange(CHAT, client, stream=False, id=seed), [body]) for seed in ("s1", "s2"))
     assert b"s1" in one
     assert one == two.replace(b"s2", b"s1")
-    assert hear(client, one, streamed=False)["model"] == "asked-for"
+    assert understood(client, one, streamed=False)["model"] == "asked-for"
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
@@ -250,7 +250,7 @@ def test_an_error_status_becomes_the_clients_error_body(upstream: str, client: s
         (500, b"\xff\xfe", "\ufffd\ufffd"),
     ],
 )
-def test_any_error_page_is_told(client: str, status: int, body: bytes, message: str) -> None:
+def test_any_error_page_becomes_an_error(client: str, status: int, body: bytes, message: str) -> None:
     it = exchange(CHAT, client)
     got = it.refuse(status, body)
     assert laws.check(client, got, stream=False) == []
@@ -269,28 +269,29 @@ def test_close_with_a_reason_is_never_a_clean_end(upstream: str, client: str, as
         assert it.failure is not None
         assert it.failure.message == "the connection was reset"
         assert it.failure.kind is FailureKind.UPSTREAM
-        assert hear(client, got, streamed=asked)["error"]["message"] == "the connection was reset"
+        assert understood(client, got, streamed=asked)["error"]["message"] == "the connection was reset"
 
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
-def test_fail_ends_the_answer_in_the_clients_words(client: str, asked: bool) -> None:
+def test_fail_ends_the_answer_with_an_error_in_the_clients_protocol(client: str, asked: bool) -> None:
     it = exchange(CHAT, client, stream=asked)
     got = it.feed(stream(CHAT, "text")[:400]) + it.fail(Failed(FailureKind.TIMEOUT, "too slow", 504))
-    assert hear(client, got, streamed=asked)["error"]["message"] == "too slow"
+    assert understood(client, got, streamed=asked)["error"]["message"] == "too slow"
     assert it.over
     assert it.failure is not None
     assert it.failure.status == 504
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-def test_what_was_said_before_a_frame_that_cannot_be_read_is_heard(upstream: str, client: str) -> None:
-    """However the bytes are cut: an error does not swallow what came in the same chunk."""
+def test_events_before_an_unreadable_frame_are_delivered(upstream: str, client: str) -> None:
+    """For every chunking: an error does not drop earlier events of the same chunk."""
     body = stream(upstream, "text")
     half = body.replace(b"\r\n", b"\n").split(b"\n\n")
     spoiled = b"\n\n".join(half[:-2]) + b'\n\ndata: {"type": [], "choices": {}, "candidates": 5}\n\n'
     heard = [
-        hear(client, run(exchange(upstream, client), sliced(spoiled, size))) for size in (1, 10, len(spoiled))
+        understood(client, run(exchange(upstream, client), sliced(spoiled, size)))
+        for size in (1, 10, len(spoiled))
     ]
     assert heard[1:] == heard[:1] * 2
     assert heard[0]["stop"] == "error"
@@ -301,14 +302,14 @@ def test_what_was_said_before_a_frame_that_cannot_be_read_is_heard(upstream: str
 def test_bytes_that_are_not_utf8_are_an_error(upstream: str, client: str) -> None:
     body = stream(upstream, "text").replace(b"How can I", b"How \xff\xfe can I")
     it = exchange(upstream, client)
-    assert hear(client, run(it, [body]))["stop"] == "error"
+    assert understood(client, run(it, [body]))["stop"] == "error"
     assert it.failure is not None
     assert "UTF-8" in it.failure.message
 
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("mode", ["live", "whole"])
-def test_a_call_that_broke_off_with_its_answer_has_a_receipt(client: str, mode: Any) -> None:
+def test_a_call_that_was_cut_with_its_answer_has_a_receipt(client: str, mode: Any) -> None:
     frames = stream(CHAT, "tool").split(b"\n\n")
     it = exchange(CHAT, client, mode=mode)
     it.feed(b"\n\n".join(frames[:5]) + b"\n\n")

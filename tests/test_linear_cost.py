@@ -1,4 +1,4 @@
-"""What an answer costs grows with its length and no faster, whatever it says and however it is cut."""
+"""The cost of an answer grows linearly with its length, for any content and any chunking."""
 
 import json
 import time
@@ -47,7 +47,7 @@ def delta(said: dict[str, object], finish: str | None = None) -> bytes:
 
 
 def answer(place: str, text: str, size: int) -> Iterator[bytes]:
-    """A Chat stream that says `text` in pieces of `size`."""
+    """A Chat stream with `text` in pieces of `size`."""
     for start in range(0, len(text), size):
         piece = text[start : start + size]
         if place != "arguments":
@@ -70,11 +70,11 @@ def cost(frames: list[bytes], *, stream: bool) -> float:
 
 
 def is_linear(place: str, unit: str, size: int, *, stream: bool) -> bool:
-    """Four times the text costs about four times as much; sixteen times as much where it is quadratic."""
+    """Does four times the text cost about four times as much? Quadratic cost would be sixteen times."""
     small, large = SMALL // len(unit), 4 * SMALL // len(unit)
     short = list(answer(place, unit * small, size))
     long = list(answer(place, unit * large, size))
-    for _ in range(5):  # what else runs on the machine may disturb one measurement
+    for _ in range(5):  # other programs may disturb one measurement
         before, after = cost(short, stream=stream), cost(long, stream=stream)
         if after < 9 * before or after < 0.02:
             return True

@@ -1,6 +1,6 @@
 """Every client protocol, every upstream protocol and every kind of answer, streamed and whole.
 
-A new protocol joins by being registered: its samples are demanded of `support.sample_streams`.
+A registered protocol joins by itself. `support.sample_streams` must hold its samples.
 """
 
 import pytest
@@ -17,7 +17,7 @@ PAIRS = [(upstream, client) for upstream in PROTOCOLS for client in CLIENTS]
 
 
 def answers(upstream: str, kind: str) -> list[bytes]:
-    """The answer as a stream and, where the protocol can say it so, as one body."""
+    """The answer as a stream and, if the protocol allows it, as one body."""
     sample = SAMPLES[upstream][kind]
     return [body for body in (sample.stream, sample.whole) if body is not None]
 
@@ -29,7 +29,9 @@ def test_every_registered_protocol_has_samples() -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(("upstream", "kind"), SAYABLE)
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_the_client_hears_what_the_upstream_said(upstream: str, client: str, kind: str, stream: bool) -> None:
+def test_the_client_gets_the_answer_of_the_upstream(
+    upstream: str, client: str, kind: str, stream: bool
+) -> None:
     expect = SAMPLES[upstream][kind].expect
     for body in answers(upstream, kind):
         for size in (len(body), 7, 1):
@@ -39,7 +41,7 @@ def test_the_client_hears_what_the_upstream_said(upstream: str, client: str, kin
             heard = [neutral.reduce(client, got, stream=stream)]
             if size == len(body) and client in oracle.JUDGED:
                 status = it.failure.status if it.failure and not stream else 200
-                helper = kind != "custom_tool"  # the Chat helper crashes on freeform calls by itself
+                helper = kind != "custom_tool"  # the SDK's Chat helper crashes on freeform calls
                 heard.append(oracle.parse(client, got, stream=stream, status=status, helper=helper))
             for said in heard:
                 if it.failure is not None and not stream:
@@ -64,7 +66,7 @@ def test_an_error_before_the_first_byte_keeps_its_status(upstream: str, client: 
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
-def test_a_stream_cut_anywhere_never_ends_well(upstream: str, client: str) -> None:
+def test_a_cut_stream_never_ends_as_a_success(upstream: str, client: str) -> None:
     body = SAMPLES[upstream]["tool"].stream
     whole = neutral.reduce(client, run(exchange(upstream, client, OFFERED), [body]), stream=True)
     for cut in range(0, len(body) - 1, 23):
@@ -73,6 +75,6 @@ def test_a_stream_cut_anywhere_never_ends_well(upstream: str, client: str) -> No
         said = neutral.reduce(client, got, stream=True)
         assert laws.check(client, got, stream=True) == []
         if said["stop"] != "error":
-            # What was cut off was only the mark at the end of an answer that was complete.
+            # Only the end marker of a complete answer was cut off.
             assert said["stop"] == "tool_use"
             assert said["tool_calls"] == whole["tool_calls"]

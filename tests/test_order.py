@@ -1,4 +1,4 @@
-"""The order of events: what the table says, the checker does, and every decoder obeys."""
+"""The order of events: the checker follows the table, and every decoder obeys it."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def in_state(state: str) -> Order:
     return order
 
 
-def test_the_table_knows_every_event_and_part() -> None:
+def test_the_table_covers_every_event_and_part() -> None:
     assert {type(event) for event in EVENTS} == set(Event.__args__)
     assert {type(part) for part in PARTS} == set(BLOCK)
     assert set().union(*BLOCK.values()) == IN_BLOCK
@@ -88,7 +88,7 @@ def test_the_table_knows_every_event_and_part() -> None:
 
 @pytest.mark.parametrize("state", ANSWER)
 @pytest.mark.parametrize("event", [e for e in EVENTS if type(e) not in IN_BLOCK], ids=named)
-def test_an_event_is_legal_where_the_table_says_so(state: Any, event: Event) -> None:
+def test_an_event_is_legal_exactly_in_the_states_of_the_table(state: Any, event: Event) -> None:
     order = in_state(state)
     after = ANSWER[state].get(type(event))
     if after is None:
@@ -101,7 +101,7 @@ def test_an_event_is_legal_where_the_table_says_so(state: Any, event: Event) -> 
 
 @pytest.mark.parametrize("part", PARTS, ids=named)
 @pytest.mark.parametrize("event", [e for e in EVENTS if type(e) in IN_BLOCK], ids=named)
-def test_an_open_block_takes_what_the_table_says(part: Any, event: Event) -> None:
+def test_an_open_block_accepts_exactly_the_parts_of_the_table(part: Any, event: Event) -> None:
     order = in_state("open")
     order.check([BlockStart(0, part)])
     if type(event) in BLOCK[type(part)]:
@@ -114,7 +114,7 @@ def test_an_open_block_takes_what_the_table_says(part: Any, event: Event) -> Non
 
 @pytest.mark.parametrize("state", ["idle", "over"])
 @pytest.mark.parametrize("event", [e for e in EVENTS if type(e) in IN_BLOCK], ids=named)
-def test_nothing_is_in_a_block_outside_of_an_answer(state: str, event: Event) -> None:
+def test_block_events_are_illegal_outside_an_answer(state: str, event: Event) -> None:
     with pytest.raises(OrderError, match=f"is not allowed while the answer is {state}"):
         in_state(state).check([event])
 
@@ -138,7 +138,7 @@ def test_blocks_open_once_and_close_before_the_end(events: list[Event], what: st
         in_state("open").check(events)
 
 
-def test_blocks_may_be_open_side_by_side_and_fail_half_way() -> None:
+def test_blocks_may_be_open_in_parallel_and_fail_midway() -> None:
     order = in_state("open")
     order.check(
         [BlockStart(0, Text()), BlockStart(3, Thinking()), TextDelta(0, "a"), TextDelta(3, "b"), FAILED]
@@ -147,7 +147,7 @@ def test_blocks_may_be_open_side_by_side_and_fail_half_way() -> None:
 
 
 @pytest.mark.parametrize(("fault", "status"), [("upstream", 502), ("dragoman", 500)])
-def test_the_error_says_whose_fault_it_is(fault: Fault, status: int) -> None:
+def test_the_error_has_the_fault_and_its_status(fault: Fault, status: int) -> None:
     with pytest.raises(OrderError) as caught:
         Order(fault).check([End(Stop.END)])
     assert (caught.value.fault, caught.value.status) == (fault, status)
@@ -164,7 +164,7 @@ def bodies() -> list[Any]:
 
 
 @pytest.mark.parametrize(("protocol", "body"), bodies())
-def test_every_decoder_obeys_and_ends_once(protocol: str, body: bytes) -> None:
+def test_every_decoder_keeps_the_order_and_ends_once(protocol: str, body: bytes) -> None:
     reader, order = FrameReader(), Order("dragoman")
     decoder = PROTOCOLS[protocol].decoder("", False)
     ends: list[Event] = []

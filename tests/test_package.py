@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what they need is in them, and nothing else. Built as pip does, offline."""
+"""The wheel and the sdist hold the needed files and nothing else. Built as pip builds them, offline."""
 
 import subprocess
 import sys
@@ -11,11 +11,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "dragoman"
-HEAVY = {"genai-prices", "opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"}
+HEAVY = {
+    "azure-identity",
+    "botocore",
+    "google-auth[requests]",
+    "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry-sdk",
+    "psycopg-pool",
+    "psycopg[binary]",
+    "redis[hiredis]",
+}
 
 
 def build(kind: str, source: Path, target: Path) -> Path:
-    """What `pip wheel` and `python -m build` have the backend do."""
+    """Call the build backend as `pip wheel` and `python -m build` do."""
     code = f"import sys; from hatchling.build import build_{kind} as build; print(build(sys.argv[1]))"
     command = [sys.executable, "-c", code, str(target)]
     made = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
@@ -53,15 +62,23 @@ def split(wheel: zipfile.ZipFile) -> tuple[set[str], dict[str, str]]:
 def test_the_wheel_is_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     files, about = split(wheel)
     assert files == files_of_the_package()
-    assert set(about) == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
+    assert set(about) == {
+        "METADATA",
+        "WHEEL",
+        "RECORD",
+        "entry_points.txt",
+        "licenses/LICENSE",
+        "licenses/NOTICE",
+    }
 
 
-def test_the_wheel_has_what_is_not_python(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_the_data_files(wheel: zipfile.ZipFile) -> None:
     files, _ = split(wheel)
     assert {
         "dragoman/py.typed",
         "dragoman/config/providers.toml",
         "dragoman/observe/inspector/index.html",
+        "dragoman/prices/table.json",
     } <= files
     assert sum(name.startswith("dragoman/conform/cases/") for name in files) >= 213
     assert {Path(name).suffix for name in files} == {
@@ -76,7 +93,7 @@ def test_the_wheel_has_what_is_not_python(wheel: zipfile.ZipFile) -> None:
     }
 
 
-def test_the_wheel_gives_the_command_and_needs_only_what_is_light(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_the_command_and_only_light_dependencies(wheel: zipfile.ZipFile) -> None:
     _, about = split(wheel)
     assert "dragoman = dragoman.cli:main" in about["entry_points.txt"]
     metadata = Parser().parsestr(about["METADATA"])
@@ -92,7 +109,7 @@ def test_the_wheel_gives_the_command_and_needs_only_what_is_light(wheel: zipfile
     assert metadata.get_payload().startswith("# Dragoman")
 
 
-def test_the_sdist_has_the_project_and_nothing_that_was_made_of_it(sdist: Path) -> None:
+def test_the_sdist_has_the_project_without_build_output(sdist: Path) -> None:
     top = {path.name for path in sdist.iterdir()}
     wanted = {"src", "tests", "bench", "docs", "scripts", "deploy", "Makefile", "README.md", "LICENSE"}
     assert wanted <= top
@@ -101,7 +118,7 @@ def test_the_sdist_has_the_project_and_nothing_that_was_made_of_it(sdist: Path) 
     assert [path for path in sdist.rglob("*") if path.name in made or path.suffix == ".pyc"] == []
 
 
-def test_the_sdist_makes_the_same_wheel(sdist: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_the_sdist_builds_the_same_wheel(sdist: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     again = zipfile.ZipFile(build("wheel", sdist, tmp_path))
     assert sorted(again.namelist()) == sorted(wheel.namelist())
     assert [name for name in wheel.namelist() if again.read(name) != wheel.read(name)] == []

@@ -1,4 +1,4 @@
-"""Two answers agree when the client was told all that its protocol can say."""
+"""`support.agree` reports every difference that the client's protocol can express."""
 
 import copy
 from typing import Any
@@ -32,7 +32,7 @@ def changed(kind: str, **change: Any) -> tuple[Neutral, Neutral]:
         ("error", {"error": {"message": "x"}}),
     ],
 )
-def test_a_difference_is_noticed(kind: str, change: dict[str, Any]) -> None:
+def test_a_difference_is_reported(kind: str, change: dict[str, Any]) -> None:
     assert differences(*changed(kind, **change), client=CHAT)
 
 
@@ -43,7 +43,7 @@ def with_call(name: str, change: dict[str, Any]) -> tuple[Neutral, Neutral]:
 
 
 @pytest.mark.parametrize("change", [{"name": "x"}, {"arguments": {}}, {"id": ""}, {"kind": "custom"}])
-def test_a_changed_call_is_noticed(change: dict[str, Any]) -> None:
+def test_a_changed_call_is_reported(change: dict[str, Any]) -> None:
     assert differences(*with_call("tool", change), client=CHAT)
 
 
@@ -63,7 +63,7 @@ def test_a_cut_call_is_a_prefix_or_nothing() -> None:
         assert differences(*pair, client=CHAT)
 
 
-def test_a_freeform_call_is_wrapped_for_those_who_have_none() -> None:
+def test_a_freeform_call_is_wrapped_for_clients_without_freeform_tools() -> None:
     raw = SAMPLES[CHAT]["custom_tool"].expect["tool_calls"][0]["raw"]
     wrapped = with_call("custom_tool", {"kind": "function", "arguments": {"input": raw}})
     assert differences(*wrapped, client=ANTHROPIC) == []
@@ -71,7 +71,7 @@ def test_a_freeform_call_is_wrapped_for_those_who_have_none() -> None:
     assert differences(*changed("custom_tool"), client=GEMINI)
 
 
-def test_each_client_has_its_own_stop_words() -> None:
+def test_stop_reasons_are_compared_in_the_clients_terms() -> None:
     assert differences(*changed("filter", stop="refusal"), client=ANTHROPIC) == []
     assert differences(*changed("filter"), client=ANTHROPIC)
     assert differences(*changed("filter"), client=GEMINI) == []

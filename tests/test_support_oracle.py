@@ -1,10 +1,10 @@
-"""The SDKs agree with our own reading of every good answer, and refuse the bad ones they refuse."""
+"""The official SDKs read valid answers as our judges do, and reject the invalid ones listed here."""
 
 import re
 
 import pytest
 from support import oracle
-from support.edit import Events, Spoil, first, spoiled
+from support.edited_streams import Events, Spoil, first, spoiled
 from support.sample_streams import ERRORS, SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
@@ -17,7 +17,7 @@ HELPED = [pair for pair in ALL if pair != (CHAT, "custom_tool")]
 
 @pytest.mark.parametrize(("protocol", "kind"), HELPED)
 @pytest.mark.parametrize("piece", [None, 1, 7])
-def test_a_stream_is_read_alike(protocol: str, kind: str, piece: int | None) -> None:
+def test_the_sdk_and_the_judge_read_a_stream_the_same(protocol: str, kind: str, piece: int | None) -> None:
     sample = SAMPLES[protocol][kind]
     got = oracle.parse(protocol, sample.stream, stream=True, piece=piece)
     assert got == neutral.reduce(protocol, sample.stream, stream=True)
@@ -25,14 +25,14 @@ def test_a_stream_is_read_alike(protocol: str, kind: str, piece: int | None) -> 
 
 @pytest.mark.parametrize("kind", SAMPLES[CHAT])
 @pytest.mark.parametrize("piece", [None, 5])
-def test_the_plain_chat_iterator_reads_alike(kind: str, piece: int | None) -> None:
+def test_the_plain_chat_iterator_and_the_judge_read_the_same(kind: str, piece: int | None) -> None:
     sample = SAMPLES[CHAT][kind]
     got = oracle.parse(CHAT, sample.stream, stream=True, piece=piece, helper=False)
     assert got == sample.expect
 
 
 @pytest.mark.parametrize(("protocol", "kind"), [(p, k) for p, k in ALL if SAMPLES[p][k].whole])
-def test_a_whole_body_is_read_alike(protocol: str, kind: str) -> None:
+def test_the_sdk_and_the_judge_read_a_whole_body_the_same(protocol: str, kind: str) -> None:
     whole = SAMPLES[protocol][kind].whole
     assert whole is not None
     got = oracle.parse(protocol, whole, stream=False)
@@ -92,14 +92,14 @@ REFUSED: dict[str, tuple[str, str, Spoil]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_an_sdk_breaks_on_is_a_verdict(name: str) -> None:
+def test_an_sdk_crash_counts_as_a_rejection(name: str) -> None:
     protocol, kind, spoil = REFUSED[name]
     stream = spoiled(protocol, SAMPLES[protocol][kind].stream, spoil)
     with pytest.raises(oracle.SdkRejected):
         oracle.parse(protocol, stream, stream=True)
 
 
-def test_an_error_without_its_name_is_lost_on_anthropic_clients() -> None:
+def test_anthropic_clients_miss_an_error_event_without_a_name() -> None:
     stream = SAMPLES[ANTHROPIC]["error"].stream.replace(b"event: error\n", b"")
     got = oracle.parse(ANTHROPIC, stream, stream=True)
     assert got["stop"] is None
@@ -129,7 +129,7 @@ def test_a_nested_responses_error_is_raised_by_the_sdk() -> None:
     assert [call["name"] for call in got["tool_calls"]] == ["read_file", "get_weather"]
 
 
-def test_an_error_comes_first_and_alone() -> None:
+def test_the_sdk_reads_an_error_that_is_the_only_event() -> None:
     for protocol in PROTOCOLS:
         stream = spoiled(protocol, SAMPLES[protocol]["error"].stream, lambda e: e.__delitem__(slice(-1)))
         if protocol == RESPONSES:

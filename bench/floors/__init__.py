@@ -1,1 +1,1 @@
-"""The least that could do the work: what Dragoman is compared with."""
+"""Floors: minimal reference programs that Dragoman is compared with."""

@@ -1,9 +1,8 @@
-"""Floor B: the shortest honest translation, an Anthropic client on an OpenAI Chat upstream: aiohttp, orjson.
+"""Floor B: the shortest correct translation from Anthropic to OpenAI Chat, with aiohttp and orjson.
 For a Responses client it does the same (`responses.py`).
 
-No tool engine: nothing is checked, nothing mended, nothing remembered, no trouble provided for. What it costs
-is what translating costs anybody who writes Python. What has no plain place in Chat is dropped: thoughts,
-cache marks, that a result is an error.
+It checks, mends and stores nothing, and handles no failures. Its cost is the minimal cost of a translation in
+Python. Parts without a place in Chat are dropped: reasoning, cache marks, the error flag of a result.
 """
 
 from __future__ import annotations

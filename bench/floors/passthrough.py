@@ -1,4 +1,4 @@
-"""Floor A: a bare aiohttp pass-through. It reads nothing, knows nothing and mends nothing."""
+"""Floor A: a plain aiohttp pass-through. It parses nothing and mends nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Floor B for a Responses client: the shortest honest translation to Chat and back.
+"""Floor B for a Responses client: the shortest correct translation to Chat and back.
 
-What has no plain place in Chat is dropped: reasoning, the built-in search. A tool that takes free text
-becomes a function with one string, which every Chat upstream understands.
+Parts without a place in Chat are dropped: reasoning, the built-in search. A freeform tool becomes a function
+with one string, which every Chat upstream accepts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _add(messages: list[Obj], item: Obj) -> None:
 
 
 def _call(messages: list[Obj], item: Obj, arguments: str) -> None:
-    """Calls belong to the words before them."""
+    """Add a call to the message of the text before it."""
     if messages[-1]["role"] != "assistant":
         messages.append({"role": "assistant", "content": None})
     function = {"name": item["name"], "arguments": arguments}

@@ -1,1 +1,1 @@
-"""HTTP servers and clients that Dragoman could stand on, each alone."""
+"""HTTP servers and clients that Dragoman could use, each measured alone."""

@@ -25,7 +25,7 @@ async def with_dragoman(url: str, measure: Measure) -> float:
     async with open_client() as client:
 
         async def ask(body: bytes) -> bytes:
-            answer = await client.ask("POST", url, HEADERS, body)
+            answer = await client.request("POST", url, HEADERS, body)
             pieces: list[bytes] = []
             while piece := await answer.chunk():
                 pieces.append(piece)
@@ -65,7 +65,7 @@ async def with_pyreqwest(url: str, measure: Measure) -> float:
 
         async def ask(body: bytes) -> bytes:
             pieces: list[bytes] = []
-            # Without the limit of 0 a body is held back until there is much of it.
+            # Without a limit of 0 the library holds back small chunks.
             request = client.post(url).headers(HEADERS).body_bytes(body).streamed_read_buffer_limit(0)
             async with request.build_streamed() as answer:
                 while piece := await answer.body_reader.read_chunk():
@@ -138,7 +138,7 @@ def measuring(shape: Shape, requests: int) -> Measure:
                 assert not mistake, mistake
 
         async def checked() -> float:
-            """What checking the answers costs by itself."""
+            """The cost of checking the answers alone."""
             answer = await ask(body)
             before = time.process_time()
             for _ in range(requests):
@@ -158,7 +158,7 @@ if __name__ == "__main__":
     name, port, model, requests = sys.argv[1:]
     shape = shape_of(model.encode())
     assert shape is not None
-    import uvloop  # as `dragoman serve` has it
+    import uvloop  # as in `dragoman serve`
 
     print(
         uvloop.run(

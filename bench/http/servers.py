@@ -43,7 +43,7 @@ def whole(shape: Shape) -> bytes:
 
 
 def with_dragoman(port: int) -> None:
-    """Dragoman's contract over aiohttp: bounds, deadlines, half-closed clients."""
+    """Dragoman's contract over aiohttp: limits, timeouts, half-closed clients."""
     from dragoman.transport.server import HttpAnswer, HttpRequest, HttpResponse, Listener, Stream
 
     async def answer(request: HttpRequest) -> HttpAnswer:

@@ -1,4 +1,4 @@
-"""The gateways that others build, each with the least config that does the work, logging off, one process."""
+"""Other gateways, each with a minimal config, without logging, in one process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = 60.0
 
 
 def models() -> list[str]:
-    """Every model there is: some gateways must know them beforehand."""
+    """All models: some gateways must know them in advance."""
     return [*(shape.model for shape in (SHORT, STREAM, BRIEF, PACED, PACED_SHORT)), FAULTS]
 
 
@@ -96,7 +96,7 @@ def _tensorzero(folder: Path, upstream: int) -> Running:
     keys = {"BENCH_KEY": "bench", "PYTHONPATH": ""}
     running = Running([str(python), str(script), "tensorzero.toml", "port.txt"], folder=folder, **keys)
     told = folder / "port.txt"
-    while not (told.exists() and told.read_text().endswith("\n")):  # it takes a port of its own choice
+    while not (told.exists() and told.read_text().endswith("\n")):  # it chooses its own port
         if time.monotonic() - running.started > _PATIENCE:
             raise RuntimeError(f"it does not say its port: {running.said()}")
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Install the peers below `.bench`, each apart from the others. What cannot be had is told."""
+"""Install the peers below `.bench`, each in its own folder. Reports the ones that cannot be installed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STEPS: dict[str, tuple[str, list[list[str]]]] = {
 
 
 def install(name: str, say: Callable[[str], None]) -> str:
-    """Why it could not be installed; empty when it is there."""
+    """The reason why a peer cannot be installed; empty if it is installed."""
     proof, steps = STEPS[name]
     if (HOME / proof).exists() and (HOME / f"{name}.ready").exists():
         return ""
@@ -66,7 +66,7 @@ _TOLD = {
 
 
 def version(name: str) -> str:
-    """Which version is installed, as its package says."""
+    """The installed version of a peer."""
     for place in HOME.glob(_TOLD[name]):
         if found := re.search(r'^(?:Version: |\s*"version": ")([^"\n]+)', place.read_text(), re.MULTILINE):
             return found[1]

@@ -1,4 +1,4 @@
-"""TensorZero's gateway as its Python package has it: Rust, serving HTTP. Run by that package's own Python."""
+"""TensorZero's gateway from its Python package: Rust, serving HTTP. Run by the Python of that package."""
 
 import signal
 import sys

@@ -1,8 +1,8 @@
 """`make test-agents`: real agents and SDKs through a real gateway, against every upstream protocol.
 
-Each must run its tool, so that a file appears, and say the model's last words. Prints a table, and ends with
-code 1 if anything failed. Everything happens on the loopback, where the system allows in a network namespace
-that has nothing else.
+Each must run its tool, so that a file appears, and print the model's final text. Prints a table, and exits
+with 1 if anything failed. Everything runs on loopback, in a network namespace without other interfaces if the
+system allows it.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from rows import ROWS, Row
 from stage import PROTOCOLS, Outcome, config, gateway, play, upstream
 
 ALONE = "DRAGOMAN_AGENTS_ALONE"
-# What Dragoman mends, or carries over: with each of these an agent must get to the same end.
+# Behaviours that Dragoman mends or carries over: the agent must reach the same result with each.
 MISCHIEF = (
     "demo-parallel",
     "demo-thinking",
@@ -45,7 +45,7 @@ MISCHIEF = (
 
 
 def main() -> None:
-    """Install, step aside from the network, run, print."""
+    """Install, leave the network, run, print."""
     wanted = _wanted()
     rows = [
         row
@@ -112,7 +112,7 @@ def _as_markdown(table: dict[str, list[Outcome]], columns: list[tuple[str, str]]
 
 
 def _alone() -> None:
-    """Start again where there is no network but the loopback, if the system lets us."""
+    """Restart in a namespace with only loopback, if the system allows it."""
     unshare = shutil.which("unshare")
     if unshare and not subprocess.run([unshare, "-rn", "true"], capture_output=True, check=False).returncode:
         os.environ[ALONE] = "1"

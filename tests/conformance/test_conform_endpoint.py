@@ -1,13 +1,12 @@
-"""`dragoman conform` against endpoints that keep all laws, and against such that break one each."""
+"""`dragoman conform` against an endpoint that keeps all laws, and against endpoints that break one each."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.edit import Events, first, place
+from support.edited_streams import Events, first, place
 from support.endpoints import (
     Asked,
     Spoil,
@@ -40,13 +39,6 @@ FAILED = {
 }
 
 
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
 def conform(url: str, protocol: str, *options: str) -> tuple[int, Any]:
     """The exit code and the report."""
     result = CliRunner().invoke(
@@ -61,23 +53,23 @@ def broken(report: Any, state: str = "broken") -> set[str]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_good_endpoint_keeps_all(loop: Loop, protocol: str) -> None:
+def test_a_correct_endpoint_passes(loop: Loop, protocol: str) -> None:
     with endpoint(loop) as url:
         code, report = conform(url, protocol, "--strict")
     assert [trial for trial in report["trials"] if trial["state"] != "kept"] == []
     assert (code, report["problem"]) == (0, None)
     assert not broken(report)
-    # Errors inside streams, and signatures, are not to be had from every endpoint.
+    # Not every endpoint can be made to send errors inside streams, or signatures.
     assert len(broken(report, "unseen")) <= 3
 
 
 @pytest.mark.parametrize("url", ["{url}", "{url}/", "{url}/v1", "{url}/v1/chat/completions"])
-def test_the_address_may_be_what_an_sdk_takes(loop: Loop, url: str) -> None:
+def test_the_address_may_be_the_base_url_of_an_sdk(loop: Loop, url: str) -> None:
     with endpoint(loop) as root:
         assert conform(url.format(url=root), CHAT, "--only", "text-*")[0] == 0
 
 
-def test_cursor_is_asked_in_chat_and_judged_in_its_own_json(loop: Loop) -> None:
+def test_cursor_is_asked_in_chat_and_judged_by_its_own_format(loop: Loop) -> None:
     with endpoint(loop) as model:
         state = State(demo.config(model, "127.0.0.1", 0), env={})
         with gateway(state, loop) as served:
@@ -182,13 +174,13 @@ def test_a_broken_law_is_named(loop: Loop, law: str, protocol: str, spoil: Spoil
     )
 
 
-def test_laws_of_all_sorts_are_broken_above() -> None:
+def test_the_broken_endpoints_cover_every_kind_of_law() -> None:
     firm = {law.name for law in (*http.LAWS, *probes.LAWS, *framing.STREAM) if law.firm}
     assert firm <= {law for law, _, _ in BAD}
     assert {protocol for _, protocol, _ in BAD} == {*PROTOCOLS, CURSOR}
 
 
-def test_what_a_model_does_is_noted_only(loop: Loop) -> None:
+def test_behaviour_of_the_model_is_only_noted(loop: Loop) -> None:
     with endpoint(loop, only_on("/models", b'{"data":[]}')) as url:
         code, report = conform(url, CHAT, "--model", "demo")
         assert (code, broken(report, "noted")) == (0, {"parallel-calls", "models-list"})
@@ -224,7 +216,7 @@ def refused(*options: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_endpoint_is_an_error() -> None:
     code, said = refused(refused_url(), "--protocol", CHAT)
     assert code == 2
     assert "no endpoint answers" in said
@@ -251,14 +243,14 @@ def test_nobody_there() -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_sentence(options: list[str], says: str) -> None:
+def test_a_usage_error_is_one_line(options: list[str], says: str) -> None:
     code, said = refused(*options)
     assert code == 2
     assert says in said
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_key_is_asked_for_and_what_was_said_is_judged(loop: Loop, protocol: str) -> None:
+def test_a_missing_key_is_reported_and_the_error_body_is_judged(loop: Loop, protocol: str) -> None:
     with endpoint(loop) as url:
         code, report = conform(url, protocol, "--model", "demo-unauthorized")
     assert code == 2
@@ -272,7 +264,7 @@ def test_a_key_is_asked_for_and_what_was_said_is_judged(loop: Loop, protocol: st
     ("protocol", "header"),
     [(ANTHROPIC, "x-api-key"), (GEMINI, "x-goog-api-key"), (CHAT, "authorization")],
 )
-def test_a_key_goes_where_its_protocol_wants_it(
+def test_the_key_is_sent_in_the_header_of_its_protocol(
     loop: Loop, monkeypatch: pytest.MonkeyPatch, protocol: str, header: str
 ) -> None:
     seen: list[str | None] = []
@@ -290,7 +282,7 @@ def test_a_key_goes_where_its_protocol_wants_it(
     assert [key.removeprefix("Bearer ") if key else None for key in seen] == ["k-1", None, "k-2"]
 
 
-def test_no_such_path_is_no_broken_law(loop: Loop) -> None:
+def test_a_missing_path_breaks_no_law(loop: Loop) -> None:
     with endpoint(loop, lambda _, reply: whole_body(b"Not Found", status=404)) as url:
         code, said = refused(url, "--protocol", CHAT, "--model", "gone")
     assert code == 2
@@ -298,7 +290,7 @@ def test_no_such_path_is_no_broken_law(loop: Loop) -> None:
     assert "404" in said
 
 
-def test_an_endpoint_that_never_ends_is_left(loop: Loop) -> None:
+def test_an_endless_answer_is_given_up(loop: Loop) -> None:
     with endpoint(loop) as url:
         code, report = conform(
             url, CHAT, "--model", "demo-stall", "--timeout", "0.3", "--only", "text-stream"
@@ -307,14 +299,14 @@ def test_an_endpoint_that_never_ends_is_left(loop: Loop) -> None:
     assert "clean-transfer" in broken(report)
 
 
-def test_what_is_no_http_breaks_the_transfer_alone(loop: Loop) -> None:
+def test_a_reply_that_is_not_http_breaks_only_the_transfer_law(loop: Loop) -> None:
     with endpoint(loop, lambda _, __: Reply(steps=(b"SSH-2.0-OpenSSH\r\n",), bare=True)) as url:
         code, report = conform(url, CHAT)
     assert (code, broken(report)) == (1, {"clean-transfer"})
     assert {trial["state"] for trial in report["trials"]} <= {"broken", "skipped"}
 
 
-def test_without_a_model_the_first_listed_is_asked(loop: Loop) -> None:
+def test_without_a_model_the_first_listed_one_is_used(loop: Loop) -> None:
     with endpoint(loop) as url:
         result = CliRunner().invoke(main, ["conform", url, "--protocol", GEMINI, "--json"])
     assert json.loads(result.stdout)["model"] == "demo"
@@ -328,4 +320,4 @@ def test_the_trials_can_be_listed() -> None:
     found = CliRunner().invoke(
         main, ["conform", "--protocol", CHAT, "--list", "--json", "--upstream-port", "1", "--only", "leak"]
     )
-    assert len(json.loads(found.stdout)) == 49
+    assert len(json.loads(found.stdout)) == 53

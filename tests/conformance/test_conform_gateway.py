@@ -1,4 +1,4 @@
-"""`dragoman conform --upstream-port`: the recorded cases through our own gateway, and through worse ones.
+"""`dragoman conform --upstream-port`: the recorded cases through our gateway and through faulty ones.
 
 The default run plays one case of each theme and upstream; `make conform` plays them all.
 """
@@ -6,7 +6,6 @@ The default run plays one case of each theme and upstream; `make conform` plays 
 import json
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def fails(case: Any) -> bool:
 def sample(way: str) -> list[str]:
     """The first case of each theme and upstream, and an error.
 
-    Where nothing was sent to the client yet, our gateway asks again after a pause: few such cases are here.
+    Our gateway retries after a pause if the client has got no bytes yet, so few such cases are chosen.
     """
     found: dict[tuple[str, str], str] = {}
     for case in corpus.cases():
@@ -43,13 +42,6 @@ def sample(way: str) -> list[str]:
 
 def chosen(way: str = "stream") -> list[str]:
     return [] if ALL else [f"--only={id}" for id in sample(way)]
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
 
 
 def free_port() -> int:
@@ -71,7 +63,7 @@ def states(report: Any, state: str) -> list[str]:
 
 @pytest.mark.parametrize("way", ["stream", "whole"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_our_own_gateway_keeps_all(loop: Loop, protocol: str, way: str) -> None:
+def test_our_own_gateway_passes(loop: Loop, protocol: str, way: str) -> None:
     port = free_port()
     config = how_to(f"http://127.0.0.1:{port}", list(PROTOCOLS))
     with gateway(config, loop) as served:
@@ -80,11 +72,11 @@ def test_our_own_gateway_keeps_all(loop: Loop, protocol: str, way: str) -> None:
     assert [trial for trial in report["trials"] if trial["state"] in ("broken", "skipped")] == []
     assert (code, report["problem"]) == (0, None)
     assert len(report["trials"]) == (len(corpus.cases()) if ALL else len(sample(way)))
-    # A debatable rule that is off by default: see tests/test_corpus.py.
+    # The rule is off by default: see tests/test_corpus.py.
     assert set(states(report, "noted")) <= {"think-no-open"}
 
 
-def test_a_proxy_that_does_nothing_breaks_laws_by_name(loop: Loop) -> None:
+def test_a_plain_proxy_breaks_named_laws(loop: Loop) -> None:
     port = free_port()
     with idle_proxy(loop, f"http://127.0.0.1:{port}") as url:
         code, report = conform(url, CHAT, port, "--upstream-protocol", CHAT, *chosen())
@@ -95,7 +87,7 @@ def test_a_proxy_that_does_nothing_breaks_laws_by_name(loop: Loop) -> None:
     assert found["said-calls"]["first"]["bytes"].startswith("data: ")
 
 
-def test_a_gateway_that_asks_somebody_else_is_not_judged(loop: Loop) -> None:
+def test_a_gateway_with_another_upstream_is_not_judged(loop: Loop) -> None:
     with endpoint(loop) as url:
         code, report = conform(url, CHAT, free_port(), "--only", "leak")
     assert code == 2
@@ -103,7 +95,7 @@ def test_a_gateway_that_asks_somebody_else_is_not_judged(loop: Loop) -> None:
     assert set(states(report, "skipped")) == {trial["name"] for trial in report["trials"]}
 
 
-def test_a_gateway_that_asks_in_another_protocol_is_told(loop: Loop) -> None:
+def test_a_gateway_that_uses_another_protocol_is_reported(loop: Loop) -> None:
     port = free_port()
     with idle_proxy(loop, f"http://127.0.0.1:{port}") as url:
         code, report = conform(url, CHAT, port, "--upstream-protocol", ANTHROPIC, "--only", "finish")
@@ -112,7 +104,7 @@ def test_a_gateway_that_asks_in_another_protocol_is_told(loop: Loop) -> None:
     assert "the case needs anthropic" in report["trials"][0]["skipped"]
 
 
-def test_a_port_that_is_taken(loop: Loop) -> None:
+def test_a_port_in_use_is_an_error(loop: Loop) -> None:
     with endpoint(loop) as url:
         port = url.rpartition(":")[2]
         result = CliRunner().invoke(
@@ -122,7 +114,7 @@ def test_a_port_that_is_taken(loop: Loop) -> None:
     assert f"port {port} cannot be used" in result.output
 
 
-def test_it_shows_how_to_point_a_dragoman_at_it() -> None:
+def test_the_output_shows_a_config_for_the_gateway() -> None:
     told = CliRunner().invoke(main, ["conform", "--how", "--upstream-port", "9099"]).stdout
     config = loads(told, env={})
     assert {upstream.protocol for upstream in config.upstreams.values()} == set(PROTOCOLS)

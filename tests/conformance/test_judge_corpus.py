@@ -1,4 +1,4 @@
-"""The corpus is whole, and its comparison notices wrong answers."""
+"""The corpus is complete, and its comparison rejects wrong answers."""
 
 import copy
 from typing import Any
@@ -63,7 +63,7 @@ def test_a_perfect_answer_passes_and_a_spoiled_one_does_not(case: Case) -> None:
         assert answer is None or compare(case, answer), spoil.__name__
 
 
-def test_nothing_is_missing() -> None:
+def test_the_corpus_has_every_case() -> None:
     files = len(list(CASES.glob("*.json")))
     assert files >= 213
     assert len(ALL) == files
@@ -86,7 +86,7 @@ def answer_with(**answer: Any) -> Case:
     return {"text": "", "tool_calls": [], "stop": "end_turn", **answer}
 
 
-def test_a_protocol_is_held_to_its_own_stop_words() -> None:
+def test_stop_reasons_are_compared_in_the_terms_of_each_protocol() -> None:
     filtered = case_with(stop="content_filter")
     assert compare(filtered, answer_with(stop="refusal"), client=ANTHROPIC) == []
     assert compare(filtered, answer_with(stop="content_filter"), client=ANTHROPIC)
@@ -140,7 +140,7 @@ def test_values_are_compared_as_json(said: Any, fine: bool) -> None:
         ({"error": None}, "error message lacks 'Boom'"),
     ],
 )
-def test_what_else_is_noticed(answer: Case, complaint: str) -> None:
+def test_other_differences_are_reported(answer: Case, complaint: str) -> None:
     usage = {"input": 1, "cached_input": 2}
     case = case_with(usage=usage, error={"message_contains": "Boom"})
     assert complaint in map(str, compare(case, answer_with(**answer)))

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from support.edit import Events, Spoil, first, place, spoiled
-from support.lawbreaking import unbroken
+from support.edited_streams import Events, Spoil, first, place, spoiled
 from support.sample_streams import SAMPLES
+from support.unbroken_laws import unbroken
 from support.wires import ANTHROPIC
 
 from dragoman.conform import laws
@@ -206,5 +206,5 @@ def test_a_broken_error_body_is_noticed(error: Any) -> None:
 
 
 def test_every_law_is_broken_by_something_here() -> None:
-    elsewhere = {"event-name"}  # by tests of their own, above
+    elsewhere = {"event-name"}  # broken by other tests above
     assert unbroken(ANTHROPIC, STREAMS, BODIES) == elsewhere

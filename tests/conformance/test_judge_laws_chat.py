@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from support.edit import Events, Spoil, spoiled
-from support.lawbreaking import unbroken
+from support.edited_streams import Events, Spoil, spoiled
 from support.sample_streams import SAMPLES
+from support.unbroken_laws import unbroken
 from support.wires import CHAT
 
 from dragoman.conform import laws
@@ -139,7 +139,7 @@ FINE: dict[str, tuple[str, Spoil]] = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_is_allowed(name: str) -> None:
+def test_an_allowed_variant_breaks_no_law(name: str) -> None:
     kind, spoil = FINE[name]
     stream = spoiled(CHAT, SAMPLES[CHAT][kind].stream, spoil)
     assert laws.check(CHAT, stream, stream=True) == []
@@ -177,5 +177,5 @@ def test_a_broken_error_body_is_noticed(error: Any) -> None:
 
 
 def test_every_law_is_broken_by_something_here() -> None:
-    elsewhere = {"no-event-names"}  # by tests of their own, above
+    elsewhere = {"no-event-names"}  # broken by other tests above
     assert unbroken(CHAT, STREAMS, BODIES) == elsewhere

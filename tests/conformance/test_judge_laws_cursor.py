@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from support.edit import Spoil, join
+from support.edited_streams import Spoil, join
 from support.wires import CURSOR
 
 from dragoman.conform import laws, neutral
@@ -15,7 +15,7 @@ USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
 
 
 def good() -> list[Any]:
-    """Thoughts, words, a call of Cursor's own and one of somebody else's."""
+    """Reasoning, text, a call of one of Cursor's tools and one of an MCP tool."""
     return [
         {"thinking": {"text": "Hm."}},
         {"text": "So."},
@@ -78,7 +78,7 @@ def broken(body: bytes, *, stream: bool) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("breach", BREACHES)
-def test_a_breach_is_found(breach: str, stream: bool) -> None:
+def test_a_broken_stream_is_noticed(breach: str, stream: bool) -> None:
     spoil, law, complaint = BREACHES[breach]
     said = good()
     spoil(said)
@@ -86,7 +86,7 @@ def test_a_breach_is_found(breach: str, stream: bool) -> None:
     assert any(name == law and complaint in text for name, text in broken(body, stream=stream))
 
 
-def test_what_is_right_is_left_alone() -> None:
+def test_a_correct_stream_breaks_no_law() -> None:
     assert broken(join(CURSOR, [*good(), "[DONE]"]), stream=True) == []
     assert broken(b": keepalive\n\n" + join(CURSOR, [*good(), "[DONE]"]), stream=True) == []
     assert broken(json.dumps(good()).encode(), stream=False) == []
@@ -106,11 +106,11 @@ def test_what_is_right_is_left_alone() -> None:
         ([error(message="")], "error-form", "no message"),
     ],
 )
-def test_ends_that_are_none(said: list[Any], law: str, complaint: str) -> None:
+def test_a_missing_end_is_noticed(said: list[Any], law: str, complaint: str) -> None:
     assert any(n == law and complaint in t for n, t in broken(join(CURSOR, said), stream=True))
 
 
-def test_bodies_that_are_none() -> None:
+def test_an_invalid_body_is_noticed() -> None:
     assert broken(b"{", stream=False)[0][0] == "json"
     assert broken(b"\xff", stream=False)[0][0] == "utf-8"
     assert broken(b"3", stream=False)[0][0] == "json"
@@ -121,7 +121,7 @@ def test_bodies_that_are_none() -> None:
     assert broken(named, stream=True)[0][0] == "no-event-names"
 
 
-def test_what_a_client_understands() -> None:
+def test_the_reduced_answer_of_a_stream() -> None:
     said = neutral.reduce(CURSOR, join(CURSOR, [*good(), "[DONE]"]), stream=True)
     assert (said["text"], said["thinking"], said["stop"]) == ("So.", "Hm.", "tool_use")
     assert [(c["name"], c["arguments"]) for c in said["tool_calls"]] == [

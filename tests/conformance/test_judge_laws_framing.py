@@ -1,4 +1,4 @@
-"""The laws every stream is under, whatever its protocol, and the samples that keep them all."""
+"""The framing laws of all protocols, and samples that keep every law."""
 
 import pytest
 from hypothesis import given
@@ -69,14 +69,14 @@ def test_a_comment_keeps_a_connection_alive(protocol: str) -> None:
     assert laws.check(protocol, stream, stream=True) == []
 
 
-def test_gemini_clients_cannot_take_a_comment() -> None:
+def test_a_comment_breaks_a_law_of_gemini() -> None:
     stream = b": keep-alive\n\n" + SAMPLES[GEMINI]["text"].stream
     assert laws.check(GEMINI, stream, stream=True)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("end", [b"\r\n", b"\r"])
-def test_any_line_end_will_do(protocol: str, end: bytes) -> None:
+def test_every_kind_of_line_end_is_accepted(protocol: str, end: bytes) -> None:
     sample = SAMPLES[protocol]["tool"]
     stream = sample.stream.replace(b"\r\n", b"\n").replace(b"\n", end)
     assert laws.check(protocol, stream, stream=True) == []
@@ -85,12 +85,12 @@ def test_any_line_end_will_do(protocol: str, end: bytes) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"3", b"{}", b"\xff", b'"x"'])
-def test_a_body_that_is_none_is_noticed(protocol: str, body: bytes) -> None:
+def test_an_invalid_body_is_noticed(protocol: str, body: bytes) -> None:
     assert laws.check(protocol, body, stream=False)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_no_bytes_upset_the_judges(protocol: str) -> None:
+def test_the_judges_survive_any_bytes(protocol: str) -> None:
     for case in cases():
         judge(protocol, b"".join(upstream_chunks(case)))
 
@@ -102,7 +102,7 @@ def test_no_bytes_upset_the_judges(protocol: str) -> None:
     length=st.integers(0, 80),
     filling=st.sampled_from([b"", b"null", b"[]", b'"x"', b"\n\n", b"\xff"]),
 )
-def test_no_edit_upsets_the_judges(
+def test_the_judges_survive_any_edit(
     protocol: str, other: tuple[str, str], start: int, length: int, filling: bytes
 ) -> None:
     stream = SAMPLES[other[0]][other[1]].stream
@@ -110,7 +110,7 @@ def test_no_edit_upsets_the_judges(
 
 
 def judge(protocol: str, body: bytes) -> None:
-    """Both judges may say no; neither may break."""
+    """Both judges may report problems. Neither may raise."""
     for stream in (True, False):
         laws.check(protocol, body, stream=stream)
         try:

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from support.edit import Spoil, split, spoiled
-from support.lawbreaking import unbroken
+from support.edited_streams import Spoil, split, spoiled
 from support.sample_streams import SAMPLES
+from support.unbroken_laws import unbroken
 from support.wires import GEMINI
 
 from dragoman.conform import laws, neutral
@@ -125,5 +125,5 @@ def test_a_broken_error_body_is_noticed(error: Any) -> None:
 
 
 def test_every_law_is_broken_by_something_here() -> None:
-    elsewhere = {"no-event-names"}  # by tests of their own, above
+    elsewhere = {"no-event-names"}  # broken by other tests above
     assert unbroken(GEMINI, STREAMS, BODIES) == elsewhere

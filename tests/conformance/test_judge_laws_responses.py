@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from support.edit import Events, Spoil, first, place, spoiled
-from support.lawbreaking import unbroken
+from support.edited_streams import Events, Spoil, first, place, spoiled
 from support.sample_streams import SAMPLES
+from support.unbroken_laws import unbroken
 from support.wires import RESPONSES
 
 from dragoman.conform import laws
@@ -45,7 +45,7 @@ def swap(events: Events, kind: str, by: int = 1) -> None:
 
 
 def both(events: Events, **change: Any) -> None:
-    """Change an item at its end and in the output alike."""
+    """Change an item in its done event and in the final output."""
     for item in (done(events), last(events)["output"][0]):
         item.update(change)
 
@@ -250,14 +250,14 @@ FINE: dict[str, tuple[str, Spoil]] = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_is_allowed(name: str) -> None:
+def test_an_allowed_variant_breaks_no_law(name: str) -> None:
     kind, spoil = FINE[name]
     stream = spoiled(RESPONSES, SAMPLES[RESPONSES][kind].stream, spoil)
     assert laws.check(RESPONSES, stream, stream=True) == []
 
 
 def reasoning_text(*, full: str) -> Spoil:
-    """Open models stream their reasoning itself, without a part around it."""
+    """Open models stream the text of their reasoning, without a part around it."""
     item = {"id": "rs_1", "type": "reasoning", "summary": [], "content": []}
     finished = {**item, "content": [{"type": "reasoning_text", "text": full}]}
     where = {"item_id": "rs_1", "output_index": 0, "content_index": 0}
@@ -304,5 +304,5 @@ def test_a_broken_body_is_noticed(name: str) -> None:
 
 
 def test_every_law_is_broken_by_something_here() -> None:
-    elsewhere = {"event-name", "sequence-number"}  # by tests of their own, above
+    elsewhere = {"event-name", "sequence-number"}  # broken by other tests above
     assert unbroken(RESPONSES, STREAMS, BODIES) == elsewhere

@@ -1,9 +1,9 @@
-"""The reduction of every sample, and the ends that are easy to get wrong."""
+"""The reduction of answers to their neutral form: every sample, and difficult endings."""
 
 import json
 
 import pytest
-from support.edit import first, join, place, split
+from support.edited_streams import first, join, place, split
 from support.sample_streams import ERRORS, SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
@@ -68,7 +68,7 @@ def test_a_call_that_was_never_closed_is_raw_even_if_it_looks_whole(protocol: st
     assert got["tool_calls"][0]["arguments"] == sample.expect["tool_calls"][0]["raw"]
 
 
-def test_what_follows_an_error_is_not_heard() -> None:
+def test_events_after_an_error_are_ignored() -> None:
     for protocol in PROTOCOLS:
         text = split(SAMPLES[protocol]["text"].stream)
         error = split(SAMPLES[protocol]["error"].stream)
@@ -94,7 +94,7 @@ def call_of(answer: Neutral) -> tuple[object, str]:
         ({}, ['{"a":1}{"a":1}'], ('{"a":1}{"a":1}', '{"a":1}{"a":1}')),
     ],
 )
-def test_the_input_of_an_anthropic_call(start: Json, fragments: list[str], want: object) -> None:
+def test_the_input_of_an_anthropic_call_is_reduced(start: Json, fragments: list[str], want: object) -> None:
     events = split(SAMPLES[ANTHROPIC]["tool"].stream)
     first(events, "content_block_start")["content_block"]["input"] = start
     kept = [event for event in events if event["type"] != "content_block_delta"]
@@ -119,7 +119,7 @@ def test_the_input_of_an_anthropic_call(start: Json, fragments: list[str], want:
         ({"name": "f", "args": "x"}, ('"x"', '"x"')),
     ],
 )
-def test_the_args_of_a_gemini_call(call: Json, want: object) -> None:
+def test_the_args_of_a_gemini_call_are_reduced(call: Json, want: object) -> None:
     content = {"parts": [{"functionCall": call}]}
     body = {"candidates": [{"content": content, "finishReason": "STOP"}]}
     got = neutral.reduce(GEMINI, json.dumps(body).encode(), stream=False)
@@ -149,7 +149,7 @@ def test_a_gemini_error_may_be_wrapped_in_a_list() -> None:
     assert neutral.reduce(GEMINI, body, stream=False) == ERRORS[GEMINI].expect
 
 
-def test_gemini_usage_without_counts_takes_nothing_back() -> None:
+def test_gemini_usage_without_counts_keeps_earlier_counts() -> None:
     events = split(SAMPLES[GEMINI]["text"].stream)
     events[0]["usageMetadata"] = {"promptTokenCount": 5, "thoughtsTokenCount": 2}
     for event in events[1:]:
@@ -158,7 +158,7 @@ def test_gemini_usage_without_counts_takes_nothing_back() -> None:
     assert got["usage"] == {"input": 5, "output": 2, "reasoning": 2}
 
 
-def test_chat_reasoning_in_its_other_places() -> None:
+def test_chat_reasoning_in_other_members_is_reduced() -> None:
     message = {
         "role": "assistant",
         "content": "x",
@@ -208,12 +208,12 @@ def test_a_responses_call_that_is_incomplete_is_raw() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("body", [b"", b"<html>", b"3", b"\xff"])
-def test_what_is_no_answer_is_unreadable(protocol: str, body: bytes) -> None:
+def test_a_body_that_is_no_answer_is_unreadable(protocol: str, body: bytes) -> None:
     with pytest.raises(UnreadableError):
         neutral.reduce(protocol, body, stream=False)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_stream_of_something_else_is_unreadable(protocol: str) -> None:
+def test_a_stream_that_is_no_answer_is_unreadable(protocol: str) -> None:
     with pytest.raises(UnreadableError):
         neutral.reduce(protocol, b"data: nonsense\n\n", stream=True)

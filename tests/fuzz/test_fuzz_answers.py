@@ -1,4 +1,4 @@
-"""Whatever an upstream sends: no exception, a legal answer for the client, one end, the same every time."""
+"""Fuzzed upstream bytes: no exception, a legal answer for the client, one end, a reproducible result."""
 
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ def survive(upstream: str, case: Case) -> None:
 def complaints(upstream: str, case: Case, out: bytes) -> list[laws.Breach]:
     found = laws.check(case.client, out, stream=case.stream)
     if upstream == case.client:
-        # A reason that is new to us is the client's to understand (law 46).
+        # An unknown stop reason passes to the client (law 46).
         found = [complaint for complaint in found if "unknown stop_reason" not in str(complaint)]
     return found
 

@@ -1,4 +1,4 @@
-"""Whatever a client sends: it is read, or refused with a 400 that says why; what was read can be written."""
+"""Fuzzed requests are read, or refused with a 400 and a reason. A request that is read can be written."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
-# Beside what agents send: one of everything that a protocol's requests may hold.
+# Besides the bodies of agents: one body per protocol with every member.
 FULL = Path(__file__).parent / "requests"
 
 

@@ -1,16 +1,23 @@
-"""What tests of several rooms of the gateway borrow, they give back."""
+"""Fixtures of the gateway tests."""
 
 import logging
 from collections.abc import Iterator
 
 import pytest
+from support.scripted_upstream import ScriptedUpstream, in_background
 
 
 @pytest.fixture
 def log_put_back() -> Iterator[None]:
-    """Dragoman's log as it was, whatever a test sets up."""
+    """Restore Dragoman's logger after a test that configures it."""
     root = logging.getLogger("dragoman")
     before = (root.handlers[:], root.level, root.propagate)
     yield
     root.handlers[:], level, root.propagate = before
     root.setLevel(level)
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background() as served:
+        yield served

@@ -1,4 +1,4 @@
-"""Every place a credential can come from, rotated and broken in the same way; and what to watch it with."""
+"""Every credential source with a common way to rotate and break it, and helpers to watch it."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Clock:
 
 
 def age(*paths: Path) -> None:
-    """Written long ago: what a `stat` says of it can be relied on."""
+    """Make a file look old, so that its `stat` can be trusted."""
     for path in paths:
         if path.exists():
             stat = path.stat()
@@ -48,7 +48,7 @@ def age(*paths: Path) -> None:
 
 @dataclass
 class Place:
-    """A credential and the other program that keeps it."""
+    """A credential and the other program that writes it."""
 
     spec: CredentialSpec
     rotate: Callable[[str], None]
@@ -145,7 +145,7 @@ PLACES = {"env": env, "file": file, "json": json_file, "command": command, "sqli
 
 
 def state_file(path: Path) -> sqlite3.Connection:
-    """As VS Code and its descendants have it."""
+    """A state file of VS Code and its forks."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
@@ -186,8 +186,8 @@ def problem(source: CredentialSource) -> str:
     return caught.value.message.partition("has no usable credential: ")[2]
 
 
-class Everything(logging.Handler):
-    """All that is logged, formatted with its traceback."""
+class LogCollector(logging.Handler):
+    """A log handler that keeps every record, formatted with its traceback."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -200,11 +200,11 @@ class Everything(logging.Handler):
         return [line for line in self.lines if text in line]
 
 
-def in_full(error: BaseException) -> str:
-    """An error as the most talkative reporter would show it: with contexts and our frames' variables."""
+def full_report(error: BaseException) -> str:
+    """An error with its contexts and the variables of our frames, as an error reporter would show it."""
     told = traceback.TracebackException.from_exception(error, capture_locals=True)
     for frame in told.stack:
-        if not Path(frame.filename).is_relative_to(PACKAGE):  # the checkout may be called dragoman, too
+        if not Path(frame.filename).is_relative_to(PACKAGE):  # the checkout may be named dragoman, too
             frame.locals = None  # a test knows the secret
     hidden = error.__context__
-    return "".join(told.format()) + repr(error) + (in_full(hidden) if hidden is not None else "")
+    return "".join(told.format()) + repr(error) + (full_report(hidden) if hidden is not None else "")

@@ -1,4 +1,4 @@
-"""What real agents send works before every upstream: the first turn, its call, and the turn after it."""
+"""Requests of real agents work with every upstream: the first turn, its call, and the next turn."""
 
 import asyncio
 import base64
@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
+from gateway_harness import SHORT, Gateway, Got, before, post
 from support.agent_turns import RESULT, next_body
 from support.captures import CAPTURES, Capture
 from support.scripted_upstream import ScriptedUpstream
-from troubles import SHORT, Gateway, Got, before, post
 
 WITH_TOOLS = [name for name, capture in CAPTURES.items() if capture.tool]
 WITHOUT = [name for name, capture in CAPTURES.items() if not capture.tool]
@@ -25,7 +25,7 @@ async def send(gateway: Gateway, capture: Capture, model: str, body: Any) -> Got
 
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
-def test_an_agent_runs_its_tool_and_goes_on(name: str) -> None:
+def test_an_agent_runs_its_tool_and_continues(name: str) -> None:
     capture = CAPTURES[name]
 
     async def turns(gateway: Gateway, model: str) -> None:
@@ -44,7 +44,7 @@ def test_an_agent_runs_its_tool_and_goes_on(name: str) -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream()) as gateway:
             for (upstream, short), model in itertools.product(SHORT.items(), MODELS):
-                # What a client of its own does not send back an upstream has to do without.
+                # A client of the same protocol may drop the reasoning; the upstream then gets none.
                 if "no reasoning" not in capture.manner or upstream != capture.protocol or model == "demo":
                     await turns(gateway, f"{short}/{model}")
 
@@ -52,7 +52,7 @@ def test_an_agent_runs_its_tool_and_goes_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_what_an_agent_asks_without_tools(name: str) -> None:
+def test_an_agent_request_without_tools_is_answered(name: str) -> None:
     capture = CAPTURES[name]
 
     async def scene() -> None:
@@ -69,7 +69,7 @@ def test_what_an_agent_asks_without_tools(name: str) -> None:
 
 @pytest.mark.parametrize("upstream", ["a", "r", "g"])
 def test_signatures_for_gemini_clients_are_base64(upstream: str) -> None:
-    """Google's SDK refuses a whole answer for a signature that is none, and pi drops it."""
+    """Google's SDK refuses a whole answer if its signature is not base64, and pi drops it."""
     capture = CAPTURES["google-genai"]
 
     async def scene() -> None:

@@ -1,4 +1,4 @@
-"""Whatever comes over the socket: an answer in the caller's words, never a fault of ours, never a secret."""
+"""Fuzzed HTTP requests get an answer in the client's protocol, never a 500, never a secret."""
 
 import json
 import logging
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from credential_places import Everything
+from credential_places import LogCollector
+from gateway_harness import config
 from hypothesis import strategies as st
 from support import mutations
 from support.agent_requests import AGENTS
@@ -19,7 +20,6 @@ from support.fuzzing import fuzz
 from support.gateways import Gateway, Loop, gateway
 from support.scripted_talk import question, written
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
-from troubles import config
 
 from dragoman.conform import laws
 from dragoman.conform.scripted import serve
@@ -49,9 +49,9 @@ class Answer:
 
 
 class Caller:
-    """Sends bytes to the gateway as they are."""
+    """A client that sends raw bytes to the gateway."""
 
-    def __init__(self, gateway: Gateway, log: Everything) -> None:
+    def __init__(self, gateway: Gateway, log: LogCollector) -> None:
         self._address = ("127.0.0.1", int(gateway.url.rpartition(":")[2]))
         self._log = log
 
@@ -69,7 +69,7 @@ class Caller:
 
     def judged(self, data: bytes) -> Answer:
         """The laws that hold for every answer."""
-        if not data.startswith(b"HTTP/1.0 400"):  # no HTTP: aiohttp shows the sender its own line
+        if not data.startswith(b"HTTP/1.0 400"):  # not HTTP: aiohttp repeats the request line
             assert b"SECRET" not in data
         assert b"Traceback" not in data
         assert b"site-packages" not in data
@@ -98,7 +98,7 @@ def _exchange(address: tuple[str, int], data: bytes) -> bytes:
             while piece := connection.recv(65_536):
                 received.append(piece)
         except ConnectionError:
-            pass  # refused before it was all sent
+            pass  # refused before all bytes were sent
         answer = b"".join(received)
         assert answer.startswith((b"HTTP/1.1 ", b"HTTP/1.0 400 ")), (data[:200], answer)
         return answer
@@ -118,8 +118,8 @@ def _unchunked(body: bytes) -> bytes:
 
 
 @contextmanager
-def listening() -> Iterator[Everything]:
-    everything = Everything()
+def listening() -> Iterator[LogCollector]:
+    everything = LogCollector()
     everything.setFormatter(Json())
     root = logging.getLogger()
     levels = [(logger, logger.level) for logger in (root, logging.getLogger("dragoman"))]
@@ -149,7 +149,7 @@ def caller() -> Iterator[Caller]:
 
 
 def bodies(protocol: str) -> list[tuple[str, dict[str, Any]]]:
-    """What clients of `protocol` send, each to one of the models."""
+    """Bodies of clients of `protocol`, each for one of the models."""
     full = json.loads((Path(__file__).parents[1] / "fuzz" / "requests" / f"{protocol}.json").read_bytes())
     samples = [(full["path"], full["body"])]
     samples += [(agent.path, agent.body) for agent in AGENTS.values() if agent.protocol == protocol]
@@ -179,7 +179,7 @@ def test_wrong_types_in_bodies(protocol: str, caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_bodies_that_are_not_what_they_seem(protocol: str, caller: Caller) -> None:
+def test_bodies_with_wrong_headers_or_encodings(protocol: str, caller: Caller) -> None:
     def spoiled(chosen: tuple[str, dict[str, Any]]) -> st.SearchStrategy[tuple[str, bytes]]:
         raw = mutations.spoiled_bytes(json.dumps(chosen[1], ensure_ascii=False).encode("utf-8", "replace"))
         odd = st.sampled_from(
@@ -208,6 +208,10 @@ PATHS = [
     "/healthz",
     "/metrics",
     "/exchanges",
+    "/sessions",
+    "/sessions/0123456789abcdef",
+    "/usage",
+    "/scores",
     "/",
     "/api/hello",
 ]
@@ -279,7 +283,7 @@ def odd_requests(draw: st.DrawFn) -> tuple[bytes, bytes, list[tuple[bytes, bytes
 def test_odd_requests(caller: Caller) -> None:
     def sent(request: tuple[bytes, bytes, list[tuple[bytes, bytes]], bytes]) -> None:
         method, path, headers, body = request
-        # Whatever length it claims, this is the end.
+        # The request ends here, whatever length its head claims.
         caller.send(method, path, headers, body + b"\r\n\r\n")
 
     fuzz(odd_requests(), sent, 250)
@@ -294,7 +298,7 @@ def test_odd_requests(caller: Caller) -> None:
         (GEMINI, "/v1beta/models/a/demo:generateContent"),
     ],
 )
-def test_what_is_known_to_be_odd(protocol: str, path: str, caller: Caller) -> None:
+def test_known_odd_requests(protocol: str, path: str, caller: Caller) -> None:
     for body, headers, status in (
         (LARGE, [], 413),
         (b"{}", [(b"content-encoding", b"gzip")], 400),
@@ -307,14 +311,14 @@ def test_what_is_known_to_be_odd(protocol: str, path: str, caller: Caller) -> No
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_name_of_the_clients_cannot_end_a_header(protocol: str, caller: Caller) -> None:
+def test_a_member_name_cannot_inject_a_header(protocol: str, caller: Caller) -> None:
     for path, body in bodies(protocol)[-len(MODELS) :]:
         odd = {**body, "x\r\nset-cookie: a=b": 1, "é\n": {"\r\n": 2}}
         answer = caller.post(path, json.dumps(odd).encode())
         assert "set-cookie" not in answer.headers
 
 
-def test_a_key_in_the_query_that_no_header_can_hold(caller: Caller) -> None:
+def test_a_key_in_the_query_that_is_no_legal_header_is_refused(caller: Caller) -> None:
     """`credential = "client"` would pass it on."""
     path, data = written(GEMINI, question("k/demo", stream=True))
     answer = caller.send(b"POST", f"{path}&key=a%0d%0ab".encode(), [KEYS[0]], data)

@@ -1,10 +1,10 @@
-"""A client that reads slowly slows its upstream down: the gateway holds little of what nobody has read."""
+"""Back pressure: a client that reads slowly slows its upstream down, and the gateway buffers little."""
 
 import asyncio
 
-from support.wire import Peer, wire
+from gateway_harness import asking, running
+from support.raw_server import Peer, wire
 from support.wires import CHAT
-from troubles import asking, running
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 WORD = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % (b"x" * 60_000)
@@ -12,7 +12,7 @@ END = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndat
 WORDS = 600
 
 
-def test_what_the_client_does_not_read_stays_at_the_upstream() -> None:
+def test_unread_bytes_stay_at_the_upstream() -> None:
     said = 0
 
     async def script(peer: Peer) -> None:
@@ -34,7 +34,7 @@ def test_what_the_client_does_not_read_stays_at_the_upstream() -> None:
                 head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
                 writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
                 before = -1
-                while said != before or said == 0:  # until nothing moves any more
+                while said != before or said == 0:  # until no more bytes are sent
                     before = said
                     await asyncio.sleep(0.3)
                 assert said < WORDS, "the upstream is not read while the client does not read"

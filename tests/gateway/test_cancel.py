@@ -1,22 +1,22 @@
-"""A client that leaves, at any stage: its upstream is let go at once, nothing stays behind, all counts."""
+"""A client that leaves at any stage: its upstream call is cancelled, nothing leaks, and it is counted."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
+from gateway_harness import SHORT, Gateway, RawClient, asking, before, soon
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, reply_to
 from support.scripted_upstream import FOREVER, Reply, ScriptedUpstream, Wait
 from support.wires import ANTHROPIC, PROTOCOLS
 from test_faults_midstream import opening
-from troubles import SHORT, Gateway, Leaving, asking, before, soon
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)
 
 
-async def is_over(gateway: Gateway, *, exchanges: int = 1) -> None:
-    """Nothing is under way, and everything was counted as left by its client."""
+async def all_cancelled(gateway: Gateway, *, exchanges: int = 1) -> None:
+    """No exchange is running, and all were counted as cancelled."""
     assert await gateway.idle()
     assert gateway.total("open") == 0
     assert gateway.total("requests", outcome="cancelled") == exchanges
@@ -33,7 +33,7 @@ STAGES: dict[str, Callable[[str], Reply]] = {
 
 @CLIENTS
 @UPSTREAMS
-def test_leaving_before_anything_was_said(upstream: str, client: str) -> None:
+def test_leaving_before_the_first_byte(upstream: str, client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as gateway:
@@ -41,14 +41,14 @@ def test_leaving_before_anything_was_said(upstream: str, client: str) -> None:
             for make in STAGES.values():
                 for stream in (True, False):
                     served.script(make(upstream))
-                    async with Leaving(gateway) as plain:
+                    async with RawClient(gateway) as plain:
                         await plain.post(*asking(client, f"{SHORT[upstream]}/m", stream=stream))
                         seen = await served.wait_seen(done + 1)
                         await asyncio.sleep(0.02)
                         plain.leave()
                         assert await seen.wait_closed(1.0)
                     done += 1
-            await is_over(gateway, exchanges=done)
+            await all_cancelled(gateway, exchanges=done)
 
     asyncio.run(scene())
 
@@ -56,50 +56,50 @@ def test_leaving_before_anything_was_said(upstream: str, client: str) -> None:
 @CLIENTS
 @UPSTREAMS
 @pytest.mark.parametrize("model", ["demo-stall", "demo-endless"])
-def test_leaving_in_the_middle(model: str, upstream: str, client: str) -> None:
+def test_leaving_in_the_middle_of_an_answer(model: str, upstream: str, client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
-        async with before(served) as gateway, Leaving(gateway) as plain:
+        async with before(served) as gateway, RawClient(gateway) as plain:
             await plain.post(*asking(client, f"{SHORT[upstream]}/{model}"))
             await plain.until(b"begins" if model == "demo-stall" else b"so on")
             plain.leave()
             assert await served.last.wait_closed(1.0)
-            await is_over(gateway)
+            await all_cancelled(gateway)
             if upstream == ANTHROPIC:
-                assert gateway.total("tokens", kind="input") > 0, "what was spent is counted"
+                assert gateway.total("tokens", kind="input") > 0, "spent tokens are counted"
 
     asyncio.run(scene())
 
 
 @CLIENTS
-def test_leaving_while_the_next_try_is_waited_for(client: str) -> None:
+def test_leaving_during_the_pause_before_a_retry(client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
-        async with before(served, server="retries = 5") as gateway, Leaving(gateway) as plain:
+        async with before(served, server="retries = 5") as gateway, RawClient(gateway) as plain:
             served.script(upstreams.status(429, b"{}", retry_after="4"))
             await plain.post(*asking(client, "c/demo"))
             await served.wait_seen(1)
             await asyncio.sleep(0.05)
             assert gateway.state.running == 1
             plain.leave()
-            await is_over(gateway)
+            await all_cancelled(gateway)
             assert len(served.seen) == 1
 
     asyncio.run(scene())
 
 
-def test_leaving_while_a_call_is_asked_for_again() -> None:
+def test_leaving_during_a_reask() -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
-        async with before(served, more='[tools]\ninvalid = "reask"') as gateway, Leaving(gateway) as plain:
+        async with before(served, more='[tools]\ninvalid = "reask"') as gateway, RawClient(gateway) as plain:
             unfit = reply_to("anthropic", question("demo-invalid", stream=True))
             served.script(unfit, upstreams.slow_headers(FOREVER))
             await plain.post(*asking("openai-chat", "a/m"))
             seen = await served.wait_seen(2)
             plain.leave()
             assert await seen.wait_closed(1.0)
-            await is_over(gateway)
-            assert gateway.total("tokens", kind="output") > 0, "the first turn was spent"
+            await all_cancelled(gateway)
+            assert gateway.total("tokens", kind="output") > 0, "the first turn counts"
 
     asyncio.run(scene())
 
@@ -107,41 +107,41 @@ def test_leaving_while_a_call_is_asked_for_again() -> None:
 @CLIENTS
 def test_leaving_in_the_middle_of_the_request(client: str) -> None:
     async def scene() -> None:
-        async with before(ScriptedUpstream()) as gateway, Leaving(gateway) as plain:
+        async with before(ScriptedUpstream()) as gateway, RawClient(gateway) as plain:
             path, body = asking(client, "c/demo")
             await plain.post(path, body[:50], claimed=len(body))
             assert await soon(lambda: gateway.state.running == 1)
             plain.leave()
-            await is_over(gateway)
+            await all_cancelled(gateway)
 
     asyncio.run(scene())
 
 
-def test_a_client_that_reads_nothing_and_leaves(caplog: pytest.LogCaptureFixture) -> None:
-    """The gateway finds out while it writes: that is no fault, of nobody's."""
+def test_leaving_without_reading(caplog: pytest.LogCaptureFixture) -> None:
+    """The gateway notices while it writes. That is no error of the gateway or the upstream."""
 
     async def scene() -> None:
         served = ScriptedUpstream()
         frame = b'data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n' % (b"x" * 60_000)
-        async with before(served) as gateway, Leaving(gateway) as plain:
+        async with before(served) as gateway, RawClient(gateway) as plain:
             served.script(upstreams.never_ending(frame))
             await plain.post(*asking("openai-chat", "c/m"))
             await plain.until(b"xxx")
             await asyncio.sleep(0.2)
             plain.leave()
             assert await served.last.wait_closed(1.0)
-            await is_over(gateway)
+            await all_cancelled(gateway)
 
     asyncio.run(scene())
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @CLIENTS
-def test_many_leave_together(client: str) -> None:
+def test_many_clients_leaving_together(client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as gateway:
-            crowd = [Leaving(gateway) for _ in range(40)]
+            crowd = [RawClient(gateway) for _ in range(40)]
             for number, plain in enumerate(crowd):
                 await plain.__aenter__()
                 await plain.post(*asking(client, f"{'acrg'[number % 4]}/demo-endless"))
@@ -151,7 +151,7 @@ def test_many_leave_together(client: str) -> None:
             for plain in crowd:
                 plain.leave()
             assert await asyncio.gather(*(seen.wait_closed(1.0) for seen in served.seen)) == [True] * 40
-            await is_over(gateway, exchanges=40)
+            await all_cancelled(gateway, exchanges=40)
             tasks = [task for task in asyncio.all_tasks() if "Attempt" in repr(task)]
             assert tasks == []
 

@@ -1,4 +1,4 @@
-"""Compaction over any upstream: the trigger, `POST /v1/responses/compact`, and the item that comes back."""
+"""Compaction over any upstream: the trigger, `POST /v1/responses/compact`, and the returned item."""
 
 import json
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_a_trigger_gives_exactly_one_compaction_item(upstream: str, stream: bool
     assert (item["type"], response["status"]) == ("compaction", "completed")
     summary = compaction.summary_of(item["encrypted_content"])
     assert summary is not None
-    assert "Write a summary" in summary  # the scripted model repeats what the user wrote last
+    assert "Write a summary" in summary  # the scripted model repeats the user's last text
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
@@ -107,7 +107,7 @@ def test_a_bad_request_to_compact_is_refused(body: dict[str, Any], served: Gatew
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_the_item_is_expanded_for_every_upstream(upstream: str) -> None:
-    """The summary reaches the model as words. No upstream gets an item that only Dragoman can read."""
+    """The summary reaches the model as text. No upstream gets an item that only Dragoman can read."""
     item = compaction.compaction_part("We listed the files.", "1").raw.value
     body = {"model": "m", "input": [item, {"role": "user", "content": "Go on."}]}
     request = protocol("openai-responses").read_request(json.dumps(body).encode(), "")
@@ -117,7 +117,7 @@ def test_the_item_is_expanded_for_every_upstream(upstream: str) -> None:
     assert sent.notices == ()
 
 
-def test_an_item_of_openai_goes_back_as_it_came() -> None:
+def test_an_item_of_openai_goes_back_unchanged() -> None:
     item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAABo"}
     body = {"model": "m", "input": [item, {"role": "user", "content": "Go on."}]}
     request = protocol("openai-responses").read_request(json.dumps(body).encode(), "")
@@ -148,7 +148,7 @@ ANSWER = {
 
 @pytest.fixture
 def compacting() -> Iterator[tuple[Gateway, ScriptedUpstream]]:
-    """An upstream that compacts conversations itself."""
+    """A gateway with an upstream that compacts conversations itself."""
     loop = Loop()
     with in_background() as upstream:
         responses = UPSTREAM.format("openai-responses", upstream.url)
@@ -167,7 +167,7 @@ def test_an_upstream_that_compacts_gets_the_trigger(compacting: tuple[Gateway, S
     assert upstream.last.json["input"] == [*HISTORY, TRIGGER]
 
 
-def test_a_streamed_item_of_the_upstream_comes_through(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
+def test_a_streamed_item_of_the_upstream_passes(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
     served, upstream = compacting
     begun = {**ANSWER, "status": "in_progress", "output": []}
     events: list[dict[str, Any]] = [
@@ -213,6 +213,6 @@ def test_no_upstream_compacts_over_chat(compacting: tuple[Gateway, ScriptedUpstr
         ("[upstreams.openrouter]", False),
     ],
 )
-def test_who_compacts(config: str, compacts: bool) -> None:
+def test_which_upstreams_compact_themselves(config: str, compacts: bool) -> None:
     (upstream,) = loads(config).upstreams.values()
     assert upstream.target("m").compacts is compacts

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import trustme
+from gateway_harness import ask, running
 from support.proxies import ForwardProxy, Relay, SocksProxy, proxy
-from support.wire import Peer, Script, Wire, wire
+from support.raw_server import Peer, Script, Wire, wire
 from support.wires import CHAT
-from troubles import ask, running
 
 from dragoman.cli.check.probe import check
 from dragoman.config import loads
@@ -31,7 +31,7 @@ TOKEN = {"access_token": "fresh-token", "expires_in": 3600}
 
 
 def answering(status: str = "200 OK", headers: bytes = b"") -> Script:
-    """A server with one model, which refreshes tokens too."""
+    """A server with one model, which also refreshes tokens."""
 
     async def script(peer: Peer) -> None:
         while True:
@@ -142,7 +142,7 @@ def relay_for(kind: str, served: Wire) -> Relay:
 
 
 @pytest.mark.parametrize("kind", ["http", "socks5h"])
-def test_a_proxy_of_an_upstream(kind: str, authority: trustme.CA, files: Path) -> None:
+def test_an_upstream_with_its_own_proxy(kind: str, authority: trustme.CA, files: Path) -> None:
     async def scene() -> None:
         async with (
             wire(answering(), tls=tls_for(authority)) as served,
@@ -155,7 +155,7 @@ def test_a_proxy_of_an_upstream(kind: str, authority: trustme.CA, files: Path) -
     asyncio.run(scene())
 
 
-def test_a_proxy_of_the_environment_and_an_upstream_without(
+def test_the_proxy_of_the_environment_and_an_upstream_without_proxy(
     authority: trustme.CA, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene() -> None:
@@ -178,7 +178,7 @@ def test_a_proxy_of_the_environment_and_an_upstream_without(
     asyncio.run(scene())
 
 
-def test_a_token_is_refreshed_on_the_same_way(authority: trustme.CA, files: Path) -> None:
+def test_a_token_is_refreshed_through_the_same_proxy(authority: trustme.CA, files: Path) -> None:
     (files / "login.json").write_text(json.dumps({"refresh_token": "old"}))
 
     async def scene() -> None:
@@ -197,11 +197,11 @@ def test_a_token_is_refreshed_on_the_same_way(authority: trustme.CA, files: Path
     asyncio.run(scene())
 
 
-# ── what is told ──
+# ── error messages ──
 
 
-def told(config: str) -> tuple[str, str]:
-    """What a client is told, and what `dragoman check` says."""
+def reported_errors(config: str) -> tuple[str, str]:
+    """The error for a client, and the output of `dragoman check`."""
 
     async def scene() -> tuple[str, str]:
         async with running(config) as gateway:
@@ -213,10 +213,10 @@ def told(config: str) -> tuple[str, str]:
     return asyncio.run(scene())
 
 
-def test_an_unknown_issuer_is_told(authority: trustme.CA) -> None:
+def test_an_unknown_certificate_issuer_is_reported(authority: trustme.CA) -> None:
     async def scene() -> None:
         async with wire(answering(), tls=tls_for(authority)) as served:
-            for says in await asyncio.to_thread(told, toml(served.url)):
+            for says in await asyncio.to_thread(reported_errors, toml(served.url)):
                 assert "a TLS certificate from an unknown issuer" in says
                 assert "ca = PATH" in says
 
@@ -224,11 +224,11 @@ def test_an_unknown_issuer_is_told(authority: trustme.CA) -> None:
 
 
 @pytest.mark.parametrize("login", ["", "user:sk-wrong"])
-def test_a_proxy_that_wants_another_login_is_told(login: str) -> None:
+def test_a_wrong_proxy_login_is_reported(login: str) -> None:
     async def scene() -> None:
         async with proxy(ForwardProxy({}, "user:password")) as relay:
             config = toml(f"https://{INSIDE}/v1", f'proxy = "{relay.url(login)}"')
-            for says in await asyncio.to_thread(told, config):
+            for says in await asyncio.to_thread(reported_errors, config):
                 assert f"cannot be reached: the proxy {relay.url()}" in says
                 assert "(HTTP 407)" in says
                 assert "sk-wrong" not in says
@@ -253,14 +253,14 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize("key", COMPLAINTS)
-def test_what_cannot_be_used_is_said_when_the_config_is_read(key: str, files: Path) -> None:
+def test_an_unusable_setting_is_reported_when_the_config_is_read(key: str, files: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         loads(toml("https://x.example", key.format(files=files)), env={})
     assert COMPLAINTS[key].format(files=files) in caught.value.message
     assert "sk-hidden" not in caught.value.message
 
 
-def test_a_key_with_a_password_is_said(authority: trustme.CA, files: Path) -> None:
+def test_a_key_with_a_password_is_reported(authority: trustme.CA, files: Path) -> None:
     from cryptography.hazmat.primitives import serialization as how
 
     key = how.load_pem_private_key((files / "me.key").read_bytes(), None)
@@ -274,7 +274,7 @@ def test_a_key_with_a_password_is_said(authority: trustme.CA, files: Path) -> No
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
-def test_a_variable_that_names_no_certificates_is_said_at_the_start(variable: str) -> None:
+def test_a_variable_without_certificates_is_reported_at_the_start(variable: str) -> None:
     async def start(config: Config) -> None:
         await State(config, env={variable: "/nowhere.pem"}).close()
 
@@ -285,18 +285,18 @@ def test_a_variable_that_names_no_certificates_is_said_at_the_start(variable: st
     asyncio.run(start(loads(toml("http://127.0.0.1:1"), env={})))
 
 
-def test_a_renewed_certificate_counts_when_the_config_is_read_again(files: Path) -> None:
+def test_a_renewed_certificate_is_used_after_a_reload(files: Path) -> None:
     config = toml("https://x.example", f'ca = "{files}/company-ca.pem"')
     before = loads(config, env={})
     trustme.CA().cert_pem.write_to_path(str(files / "company-ca.pem"))
     assert loads(config, env={}) != before
 
 
-# ── what is good ──
+# ── responses ──
 
 
 @pytest.mark.parametrize("status", ["200 OK", "201 Created", "203 Fine"])
-def test_every_status_of_success_is_one(status: str) -> None:
+def test_every_2xx_status_is_a_success(status: str) -> None:
     async def scene() -> None:
         async with wire(answering(status)) as served, running(toml(served.url)) as gateway:
             got = await ask(gateway, CHAT, "up/m", stream=False)

@@ -1,4 +1,4 @@
-"""The config: the contract's own example, where it is found, and what becomes of a change."""
+"""The config: the documented example, the search order of files, and reloading."""
 
 from pathlib import Path
 
@@ -15,7 +15,10 @@ from dragoman.config import (
     user_folder,
     with_server,
 )
+from dragoman.config.store_address import store_place
 from dragoman.config.types import Config
+from dragoman.credentials.secret import Secret
+from dragoman.model.errors import DragomanError
 from dragoman.protocols.common import call_ids
 from dragoman.tools.rules import ANSWER_RULES
 
@@ -63,7 +66,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_the_example_of_the_contract() -> None:
+def test_the_documented_example() -> None:
     config = loads(EXAMPLE)
     assert (config.server.host, config.server.port) == ("127.0.0.1", 4545)
     assert [str(key) for key in config.keys({"DRAGOMAN_KEY": "k"})] == ["#8254c329"]
@@ -131,14 +134,14 @@ def test_a_key_is_never_shown() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "  "])
-def test_a_key_whose_variable_is_empty_lets_nobody_in(value: str) -> None:
+def test_a_key_with_an_empty_variable_is_refused(value: str) -> None:
     config = loads('server.keys = ["env:DRAGOMAN_KEY"]\n' + LOCAL)
     with pytest.raises(ConfigError, match="DRAGOMAN_KEY, which is not set"):
         config.keys({"DRAGOMAN_KEY": value})
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "box.lan"])
-def test_a_host_that_others_reach_needs_keys(host: str) -> None:
+def test_a_public_host_needs_keys(host: str) -> None:
     with pytest.raises(ConfigError, match=r"^dragoman.toml:1: host .* set keys in \[server\]"):
         loads(f'server.host = "{host}"\n{LOCAL}')
     assert loads(f'server.host = "{host}"\nserver.keys = ["k"]\n{LOCAL}').server.host == host
@@ -147,7 +150,7 @@ def test_a_host_that_others_reach_needs_keys(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
-def test_loopback_needs_none(host: str) -> None:
+def test_loopback_needs_no_keys(host: str) -> None:
     assert with_server(loads(LOCAL), host=host, port=9).server.port == 9
 
 
@@ -158,7 +161,7 @@ def test_a_gateway_does_not_call_itself() -> None:
         with_server(loads(LOCAL), port=11434)
 
 
-def test_what_is_probably_not_meant_is_said() -> None:
+def test_probable_mistakes_give_warnings() -> None:
     config = loads("""
 [upstreams.x]
 protocol = "openai-chat"
@@ -177,10 +180,10 @@ to = "x/*"
     )
 
 
-# Where it is found
+# Search order
 
 
-def test_the_order_of_places(tmp_path: Path) -> None:
+def test_the_search_order_of_config_files(tmp_path: Path) -> None:
     home, here = tmp_path / "home", tmp_path / "here"
     here.mkdir()
     env = {"HOME": str(home), "XDG_CONFIG_HOME": ""}
@@ -219,7 +222,7 @@ def test_a_file_without_upstreams_takes_those_of_the_environment(tmp_path: Path)
     assert (config.server.port, [*config.upstreams]) == (5, ["groq"])
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "no.toml")
     file = tmp_path / "dragoman.toml"
@@ -230,14 +233,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert [*load(file).upstreams] == ["ollama"]
 
 
-def test_paths_start_at_the_config(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_config(tmp_path: Path) -> None:
     text = '[upstreams.ollama]\ncredential = "file:key.txt"\n[server]\nstore = "~/x.db"'
     config = load(write(tmp_path / "dragoman.toml", text))
     assert config.upstreams["ollama"].credential.path == str(tmp_path / "key.txt")
     assert config.server.store == Path.home() / "x.db"
 
 
-# What becomes of a change
+# Reloading
 
 
 def changed(file: Path, text: str, config: Config) -> tuple[Config, bool, str]:
@@ -272,7 +275,7 @@ def test_a_bad_change_leaves_the_old_config(tmp_path: Path, bad: str) -> None:
     assert reload(old, {}).config is old
 
 
-def test_what_needs_a_restart_is_said_and_kept(tmp_path: Path) -> None:
+def test_settings_that_need_a_restart_are_kept_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.toml"
     old = with_server(load(write(file, LOCAL)), port=7777)
     new, _, message = changed(file, "server.workers = 3\n" + LOCAL, old)
@@ -280,7 +283,7 @@ def test_what_needs_a_restart_is_said_and_kept(tmp_path: Path) -> None:
     assert message.endswith("a change of server.port, server.workers needs a restart")
 
 
-def test_a_change_cannot_open_the_gateway_to_all(tmp_path: Path) -> None:
+def test_a_reload_cannot_remove_the_keys_of_a_public_host(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.toml"
     old = with_server(load(write(file, "server.keys = ['k']\n" + LOCAL)), host="0.0.0.0")
     new, _, message = changed(file, LOCAL, old)
@@ -288,7 +291,7 @@ def test_a_change_cannot_open_the_gateway_to_all(tmp_path: Path) -> None:
     assert "set keys" in message
 
 
-def test_the_environment_is_not_read_again() -> None:
+def test_a_reload_does_not_read_the_environment_again() -> None:
     config = from_environment({"GROQ_API_KEY": "k"})
     assert reload(config).config is config
 
@@ -297,3 +300,50 @@ def test_rules_about_answers_can_be_switched_off_too() -> None:
     off = [*ANSWER_RULES]
     config = loads(f"[upstreams.groq]\n[tools]\noff = {off}", env={})
     assert config.tools.off == set(off)
+
+
+@pytest.mark.parametrize(
+    ("written", "env", "place"),
+    [
+        ("/data/store.db", {}, Path("/data/store.db")),
+        ("postgresql://u:p@db/x", {}, Secret("postgresql://u:p@db/x")),
+        ("env:STORE", {"STORE": " postgres://db/x\n"}, Secret("postgres://db/x")),
+        ("env:STORE", {"STORE": "/data/other.db"}, Path("/data/other.db")),
+        ("file:address", {}, Secret("postgresql://in-a-file")),
+    ],
+)
+def test_where_the_store_is(tmp_path: Path, written: str, env: dict[str, str], place: Path | Secret) -> None:
+    (tmp_path / "address").write_text("postgresql://in-a-file\n")
+    file = tmp_path / "dragoman.toml"
+    file.write_text(f'[server]\nstore = "{written}"\n[upstreams.ollama]\n')
+    assert store_place(load(file).server.store, env) == place
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("env:", 'must name a variable after "env:"'),
+        ("file: ", 'must name a file after "file:"'),
+        ("mysql://u:geheim@db/x", "must be a path, or an address that begins with postgresql://"),
+    ],
+)
+def test_a_store_that_cannot_be(written: str, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        loads(f'[server]\nstore = "{written}"\n[upstreams.ollama]\n', env={})
+    assert says in raised.value.message
+    assert "geheim" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [("env:NOWHERE", "environment variable NOWHERE, which is not set"), ("file:gone", "cannot be read")],
+)
+def test_an_address_of_the_store_that_is_not_there(written: str, says: str) -> None:
+    config = loads(f'[server]\nstore = "{written}"\n[upstreams.ollama]\n', env={})
+    with pytest.raises(DragomanError, match=says):
+        store_place(config.server.store, {})
+
+
+def test_a_config_with_an_address_of_a_database_does_not_show_its_password() -> None:
+    config = loads('[server]\nstore = "postgresql://u:geheim@db/x"\n[upstreams.ollama]\n', env={})
+    assert "geheim" not in f"{config} {config!r}"

@@ -1,4 +1,4 @@
-"""Without a file: the keys in the environment are the config."""
+"""Without a config file, the API keys in the environment define the upstreams."""
 
 import pytest
 
@@ -26,7 +26,7 @@ ALL = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g", "
         ("opus-like", "anthropic/opus-like"),
     ],
 )
-def test_each_family_goes_to_its_maker(model: str, target: str) -> None:
+def test_each_model_family_goes_to_its_provider(model: str, target: str) -> None:
     assert goes_to(ALL, model) == target
 
 
@@ -34,7 +34,7 @@ def test_one_key_serves_everything() -> None:
     assert goes_to({"GROQ_API_KEY": "k"}, "claude-sonnet-5") == "groq/claude-sonnet-5"
 
 
-def test_openai_is_asked_by_its_newer_protocol_and_others_by_the_older() -> None:
+def test_openai_gets_responses_and_compatible_servers_get_chat() -> None:
     own = from_environment({"OPENAI_API_KEY": "k"}).upstreams["openai"]
     assert own.url("/v1/responses") == "https://api.openai.com/v1/responses"
     assert own.protocol == "openai-responses"
@@ -46,7 +46,7 @@ def test_openai_is_asked_by_its_newer_protocol_and_others_by_the_older() -> None
     assert same.upstreams["openai"].protocol == "openai-responses"
 
 
-def test_a_known_server_behind_openais_variables_keeps_its_facts() -> None:
+def test_a_known_provider_in_openais_variables_keeps_its_facts() -> None:
     env = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://api.deepseek.com"}
     assert from_environment(env).upstreams["openai"].facts.reasoning_field == "reasoning_content"
 
@@ -75,7 +75,7 @@ PROXY = {
         ("deepseek-v4", "openai/deepseek-v4"),
     ],
 )
-def test_the_sizes_of_claude_code_proxy(model: str, target: str) -> None:
+def test_the_model_sizes_of_claude_code_proxy(model: str, target: str) -> None:
     assert goes_to(PROXY, model) == target
     assert goes_to({**PROXY, "ANTHROPIC_API_KEY": "a"}, model) == target
 
@@ -112,9 +112,10 @@ def test_another_variable_for_the_same_key() -> None:
 
 
 @pytest.mark.parametrize("env", [{}, {"ANTHROPIC_API_KEY": " "}, {"HF_TOKEN": "k"}, {"BIG_MODEL": "x"}])
-def test_nothing_found_says_what_to_do(env: dict[str, str]) -> None:
+def test_no_keys_at_all_is_an_error_with_a_fix(env: dict[str, str]) -> None:
     with pytest.raises(
-        ConfigError, match=r"run `dragoman init` to write a dragoman\.toml, or set ANTHROPIC_API_KEY, "
+        ConfigError,
+        match=r"run `dragoman init` .* or set a key such as ANTHROPIC_API_KEY, ",
     ):
         from_environment(env)
 

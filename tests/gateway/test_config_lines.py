@@ -1,4 +1,4 @@
-"""The line of every key, whatever valid TOML it stands in."""
+"""The line number of every key is found in any valid TOML."""
 
 import tomllib
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=3))
-def test_for_any_document(tables: list[dict[str, Any]]) -> None:
+def test_every_path_of_a_generated_document_has_its_line(tables: list[dict[str, Any]]) -> None:
     text = "".join(
         "[[t]]\n" + "".join(f"{toml(key)} = {toml(value)}\n\n" for key, value in table.items())
         for table in tables

@@ -1,4 +1,4 @@
-"""A base URL, as anybody writes it, leads to the right address."""
+"""Base URLs in every common spelling give the right endpoint."""
 
 import pytest
 
@@ -13,7 +13,7 @@ PATHS = {
 GEMINI = "https://generativelanguage.googleapis.com"
 
 ADDRESSES = [
-    # with, without and beyond the version: all the same
+    # with, without and beyond the version: the same endpoint
     *[("anthropic", f"https://api.anthropic.com{end}", "https://api.anthropic.com/v1/messages")
       for end in ("", "/", "/v1", "/v1/", "/v1/messages")],
     *[("openai-chat", f"https://api.openai.com{end}", "https://api.openai.com/v1/chat/completions")
@@ -32,7 +32,7 @@ ADDRESSES = [
     ("anthropic", "https://api.deepseek.com/anthropic", "https://api.deepseek.com/anthropic/v1/messages"),
     ("anthropic", "https://api.z.ai/api/anthropic", "https://api.z.ai/api/anthropic/v1/messages"),
     ("anthropic", "https://api.minimax.io/anthropic/v1", "https://api.minimax.io/anthropic/v1/messages"),
-    # a version of their own
+    # another version
     ("openai-chat", "https://api.z.ai/api/paas/v4", "https://api.z.ai/api/paas/v4/chat/completions"),
     ("openai-chat", "https://api.z.ai/api/coding/paas/v4/",
      "https://api.z.ai/api/coding/paas/v4/chat/completions"),
@@ -54,11 +54,11 @@ ADDRESSES = [
      "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview"),
     ("openai-chat", "https://r.openai.azure.com/openai/deployments/d?api-version=2024-10-21",
      "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"),
-    # no version at all: the whole endpoint says so
+    # no version: the URL is the whole endpoint
     ("openai-chat", "https://api.githubcopilot.com/chat/completions",
      "https://api.githubcopilot.com/chat/completions"),
     ("anthropic", "https://example.com/messages", "https://example.com/messages"),
-    # a query of one's own
+    # a query in the URL
     ("gemini", "https://example.com?tenant=1",
      "https://example.com/v1beta/models/m:streamGenerateContent?alt=sse&tenant=1"),
     ("openai-chat", "http://[::1]:8080/v1", "http://[::1]:8080/v1/chat/completions"),
@@ -66,11 +66,11 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("protocol", "base_url", "expected"), ADDRESSES)
-def test_addresses(protocol: str, base_url: str, expected: str) -> None:
+def test_base_urls_give_the_right_endpoint(protocol: str, base_url: str, expected: str) -> None:
     assert endpoint(base_url, protocol).url(PATHS[protocol]) == expected
 
 
-def test_the_root_is_what_a_standard_path_goes_behind() -> None:
+def test_the_root_is_the_url_before_a_standard_path() -> None:
     place = endpoint("https://openrouter.ai/api/v1", "openai-chat")
     assert (place.root, place.versioned) == ("https://openrouter.ai/api", False)
 
@@ -85,7 +85,7 @@ def test_the_origin_is_exact() -> None:
     ["", "api.x.com", "://", "https://", "https:///v1", "ws://x", "https://x:99999", "https://x:0", "https://x/#a",
      "https://x /v1", "https://u@x", "http://[::1/v1"],
 )  # fmt: skip
-def test_bad_urls(bad: str) -> None:
+def test_bad_urls_are_refused(bad: str) -> None:
     with pytest.raises(BadUrl):
         endpoint(bad, "openai-chat")
 
@@ -95,5 +95,5 @@ def test_bad_urls(bad: str) -> None:
     [("127.0.0.1", True), ("127.9.9.9", True), ("[::1]", True), ("LOCALHOST", True), ("a.localhost", True),
      ("0.0.0.0", False), ("::", False), ("localhost.example.com", False), ("10.0.0.1", False)],
 )  # fmt: skip
-def test_loopback(host: str, is_it: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, is_it: bool) -> None:
     assert is_loopback(host) is is_it

@@ -1,4 +1,4 @@
-"""The contract that every place keeps."""
+"""The contract that every credential source keeps."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from credential_places import PLACES, Everything, Place, in_full, revealed
+from credential_places import PLACES, LogCollector, Place, full_report, revealed
 
 from dragoman.credentials import (
     CredentialError,
@@ -29,8 +29,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def log() -> Iterator[Everything]:
-    logger, handler = logging.getLogger("dragoman.credentials"), Everything()
+def log() -> Iterator[LogCollector]:
+    logger, handler = logging.getLogger("dragoman.credentials"), LogCollector()
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
@@ -39,7 +39,7 @@ def log() -> Iterator[Everything]:
     logger.setLevel(level)
 
 
-def test_it_is_read_once_while_nothing_changes(place: Place) -> None:
+def test_an_unchanged_credential_is_read_once(place: Place) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         source = place.open()
@@ -54,7 +54,7 @@ def test_it_is_read_once_while_nothing_changes(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_rotation_is_noticed(place: Place, log: Everything) -> None:
+def test_a_rotation_is_noticed(place: Place, log: LogCollector) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         source = place.open()
@@ -83,7 +83,7 @@ def test_force_reads_again(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_failed_read_goes_on_with_the_last_good_token_and_says_so(place: Place, log: Everything) -> None:
+def test_a_failed_read_keeps_the_last_good_token_and_is_logged(place: Place, log: LogCollector) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         source = place.open()
@@ -100,7 +100,7 @@ def test_a_failed_read_goes_on_with_the_last_good_token_and_says_so(place: Place
     asyncio.run(scenario())
 
 
-def test_without_any_token_the_error_names_upstream_and_place(place: Place) -> None:
+def test_the_error_without_a_token_names_the_upstream_and_the_source(place: Place) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         place.spoil()
@@ -119,7 +119,7 @@ def test_without_any_token_the_error_names_upstream_and_place(place: Place) -> N
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_all_who_ask_at_once_share_one_read(place: Place, force: bool) -> None:
+def test_concurrent_requests_share_one_read(place: Place, force: bool) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         source = place.open()
@@ -130,7 +130,7 @@ def test_all_who_ask_at_once_share_one_read(place: Place, force: bool) -> None:
     asyncio.run(scenario())
 
 
-def test_who_leaves_does_not_take_the_read_along(place: Place) -> None:
+def test_a_cancelled_request_does_not_cancel_the_read(place: Place) -> None:
     async def scenario() -> None:
         place.rotate(FIRST)
         source = place.open()
@@ -144,7 +144,7 @@ def test_who_leaves_does_not_take_the_read_along(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_secret_is_in_no_log_repr_or_traceback(place: Place, log: Everything) -> None:
+def test_a_secret_is_in_no_log_repr_or_traceback(place: Place, log: LogCollector) -> None:
     async def scenario() -> list[str]:
         place.rotate(FIRST)
         source = place.open()
@@ -156,7 +156,7 @@ def test_a_secret_is_in_no_log_repr_or_traceback(place: Place, log: Everything) 
         try:
             await place.open().token()
         except CredentialError as error:
-            shown.append(in_full(error))
+            shown.append(full_report(error))
         return shown
 
     shown = asyncio.run(scenario())
@@ -167,27 +167,29 @@ def test_a_secret_is_in_no_log_repr_or_traceback(place: Place, log: Everything) 
 
 
 @pytest.mark.parametrize("bad", [f"{THIRD}\nx", f"{THIRD}é", f"\x00{THIRD}\x01"])
-def test_what_no_header_can_carry_is_refused_unseen(place: Place, bad: str, log: Everything) -> None:
+def test_a_secret_that_is_no_legal_header_is_refused_without_showing_it(
+    place: Place, bad: str, log: LogCollector
+) -> None:
     async def scenario() -> None:
         place.rotate(bad)
         with pytest.raises(
             CredentialError, match=r"not allowed in an HTTP header|not hold text|zero byte"
         ) as caught:
             await place.open().token()
-        assert THIRD not in in_full(caught.value)
+        assert THIRD not in full_report(caught.value)
         assert not log.having(THIRD)
 
     asyncio.run(scenario())
 
 
-def test_no_credential_is_a_credential() -> None:
+def test_none_is_a_valid_credential() -> None:
     source = open_credential(CredentialSpec(kind="none"))
     assert isinstance(source, NoCredential)
     assert asyncio.run(source.token(force=True)) == Token(secret=None)
     assert for_caller(source, Secret("k")) is source
 
 
-def test_the_callers_key_is_passed_on_and_asked_for() -> None:
+def test_a_client_credential_is_passed_on_and_required() -> None:
     source = open_credential(CredentialSpec(kind="client"), name="upper")
     token = asyncio.run(for_caller(source, Secret("k")).token(force=True))
     assert token == Token(secret=Secret("k"))

@@ -1,7 +1,7 @@
-"""A credential goes to its own upstream, in the header its protocol wants, and nowhere else."""
+"""A credential is sent only to its own origin, in the header of its protocol."""
 
 import pytest
-from credential_places import in_full
+from credential_places import full_report
 
 from dragoman.credentials import BoundCredential, CredentialError, Token
 from dragoman.credentials.secret import Secret
@@ -42,7 +42,7 @@ def test_each_protocol_has_its_header(
         ("x-other", "k", {"x-other": "k"}),
     ],
 )
-def test_a_config_may_name_another_header(header: str, key: str, headers: dict[str, str]) -> None:
+def test_the_config_may_set_another_header(header: str, key: str, headers: dict[str, str]) -> None:
     credential = BoundCredential(Token(secret=Secret(key)), BASE, "anthropic", header)
     assert credential.headers(BASE) == headers
 
@@ -55,7 +55,7 @@ def test_a_config_may_name_another_header(header: str, key: str, headers: dict[s
         "https://api.example.com/v1?x=1#y",
     ],
 )
-def test_the_same_origin_in_other_words(url: str) -> None:
+def test_the_same_origin_in_another_spelling_is_accepted(url: str) -> None:
     assert bound("k").headers(url)
 
 
@@ -81,11 +81,11 @@ def test_any_other_origin_is_refused(url: str) -> None:
     credential = bound("sk-hidden")
     with pytest.raises(CredentialError, match=r"https://api.example.com:443 is not sent to") as caught:
         credential.headers(url)
-    assert "sk-hidden" not in in_full(caught.value)
+    assert "sk-hidden" not in full_report(caught.value)
     assert "sk-hidden" not in repr(credential)
 
 
-def test_a_host_of_other_letters_is_the_same_however_it_is_written() -> None:
+def test_an_international_host_name_equals_its_punycode() -> None:
     credential = bound("k", base_url="https://bücher.example/v1")
     for same in (
         "https://xn--bcher-kva.example/v1",
@@ -111,12 +111,12 @@ def test_a_host_of_other_letters_is_the_same_however_it_is_written() -> None:
         "ftp://x",
     ],
 )
-def test_what_is_made_to_be_misread_is_no_address(url: str) -> None:
+def test_a_misleading_url_is_refused(url: str) -> None:
     with pytest.raises(CredentialError, match="an address without a host"):
         bound("k").headers(url)
 
 
-def test_ports_and_loopback_addresses_are_told_apart() -> None:
+def test_ports_and_loopback_addresses_are_distinguished() -> None:
     credential = bound("k", base_url="http://[::1]:8317/v1")
     assert credential.headers("http://[::1]:8317/v1/models")
     assert str(credential.origin) == "http://[::1]:8317"
@@ -125,7 +125,7 @@ def test_ports_and_loopback_addresses_are_told_apart() -> None:
             credential.headers(other)
 
 
-def test_nothing_is_sent_anywhere_when_there_is_no_secret() -> None:
+def test_without_a_secret_no_header_is_sent() -> None:
     assert BoundCredential(Token(secret=None), BASE, "openai-chat").headers("https://other.example") == {}
 
 

@@ -1,4 +1,4 @@
-"""The files that programs keep their users' tokens in: followed, renewed, written back, fought over."""
+"""OAuth token files of other programs: read, renewed, written back, and shared with their owner."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from credential_places import NOW, Clock, in_full
+from credential_places import NOW, Clock, full_report
 
 from dragoman.credentials import CredentialError, CredentialSource, open_credential, parse
 from dragoman.credentials.base import ReadProblem
@@ -106,13 +106,13 @@ SHAPES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("content", "field"), SHAPES)
-def test_a_good_token_is_used_as_it_stands(tmp_path: Path, content: dict[str, Any], field: str) -> None:
+def test_a_valid_token_is_used_unchanged(tmp_path: Path, content: dict[str, Any], field: str) -> None:
     setup = Setup(tmp_path, content, field=field or None)
     assert asyncio.run(given(setup.open())) == "a"
     assert setup.issuer.asked == []
 
 
-def test_a_token_about_to_expire_is_renewed_once_for_all(tmp_path: Path) -> None:
+def test_a_token_about_to_expire_is_renewed_once_for_all_requests(tmp_path: Path) -> None:
     async def scenario() -> None:
         setup = Setup(tmp_path)
         before = setup.path.read_bytes()
@@ -129,13 +129,13 @@ def test_a_token_about_to_expire_is_renewed_once_for_all(tmp_path: Path) -> None
         ]
         assert setup.path.read_bytes() == before, "nothing is written unless the config says so"
         setup.clock.now += 3541
-        assert await given(source) == "access-2", "with the refresh token that came with the first"
+        assert await given(source) == "access-2", "uses the refresh token of the first refresh"
         assert (await source.token()).expires == setup.clock.now + 3600
 
     asyncio.run(scenario())
 
 
-def test_a_refused_token_is_renewed_but_not_again_and_again(tmp_path: Path) -> None:
+def test_a_refused_token_is_renewed_only_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         setup = Setup(tmp_path, {"access_token": "a", "refresh_token": "refresh-0", "expires_at": LATER})
         source = setup.open()
@@ -149,14 +149,16 @@ def test_a_refused_token_is_renewed_but_not_again_and_again(tmp_path: Path) -> N
     asyncio.run(scenario())
 
 
-def test_what_another_program_writes_counts_at_once(tmp_path: Path) -> None:
+def test_a_change_by_another_program_is_used_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         setup = Setup(tmp_path)
         source = setup.open()
         assert await given(source) == "access-1"
         setup.write({"access_token": "theirs", "refresh_token": "their-refresh", "expires_at": LATER})
         assert await given(source) == "theirs"
-        assert await given(source, force=True) == "theirs", "just refreshed: the fault lies elsewhere"
+        assert await given(source, force=True) == "theirs", (
+            "the token was just refreshed, so another refresh cannot help"
+        )
         assert setup.issuer.issued == 1
 
     asyncio.run(scenario())
@@ -182,7 +184,7 @@ def test_a_race_that_another_program_wins_is_no_failure(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_written_back_whole_and_in_the_files_own_words(tmp_path: Path) -> None:
+def test_a_renewed_token_is_written_back_in_the_files_format(tmp_path: Path) -> None:
     async def scenario() -> None:
         content = {
             "keep": [1, {"x": None}],
@@ -230,7 +232,7 @@ def test_written_back_whole_and_in_the_files_own_words(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_workers_that_share_a_file_take_turns(tmp_path: Path) -> None:
+def test_workers_that_share_a_file_renew_one_at_a_time(tmp_path: Path) -> None:
     async def scenario() -> None:
         setup = Setup(tmp_path, write_back=True)
         workers = [setup.open() for _ in range(8)]
@@ -273,7 +275,7 @@ def test_a_file_that_cannot_be_written_is_a_warning(
 
 
 def test_a_file_that_only_has_a_refresh_token_is_enough(tmp_path: Path) -> None:
-    """As gcloud's application default credentials: the file says who asks, too."""
+    """As in gcloud's application default credentials: the file also holds the client id."""
     content = {
         "client_id": "id",
         "client_secret": "s",
@@ -295,7 +297,7 @@ def test_the_client_secret_may_come_from_the_environment(tmp_path: Path) -> None
         asyncio.run(given(setup.open()))
 
 
-def test_without_an_endpoint_the_owner_of_the_file_has_to_renew(tmp_path: Path) -> None:
+def test_without_an_endpoint_only_the_owner_of_the_file_renews(tmp_path: Path) -> None:
     setup = Setup(tmp_path, token_url=None)
     setup.clock.now = LATER
     source = setup.open()
@@ -319,7 +321,7 @@ def test_without_an_endpoint_the_owner_of_the_file_has_to_renew(tmp_path: Path) 
         (ReadProblem("cannot be reached (ClientConnectorError)"), "auth.example cannot be reached"),
     ],
 )
-def test_a_refresh_that_fails_says_why_and_shows_nothing(
+def test_the_error_of_a_failed_refresh_hides_secrets(
     tmp_path: Path, answer: tuple[int, bytes] | ReadProblem, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -330,8 +332,8 @@ def test_a_refresh_that_fails_says_why_and_shows_nothing(
         with pytest.raises(CredentialError, match=why) as caught:
             await given(setup.open())
         for secret in ("hidden", "access-0", "refresh-0"):
-            assert secret not in in_full(caught.value) + caplog.text
-        # A token that still lives a little is better than none, and the next request tries again.
+            assert secret not in full_report(caught.value) + caplog.text
+        # A token that is still valid stays in use, and the next request tries again.
         setup.write({"access_token": "access-0", "refresh_token": "refresh-0", "expires_at": SOON})
         source = setup.open()
         assert await given(source) == "access-0"
@@ -344,7 +346,7 @@ def test_a_refresh_that_fails_says_why_and_shows_nothing(
 
 
 @pytest.mark.parametrize("content", [{}, [], {"a": {"access_token": "x"}, "b": {"access_token": "y"}}])
-def test_a_file_without_tokens_says_so(tmp_path: Path, content: Any) -> None:
+def test_a_file_without_tokens_is_an_error(tmp_path: Path, content: Any) -> None:
     setup = Setup(tmp_path)
     setup.write(content)
     with pytest.raises(CredentialError, match="has no tokens in it; sign in with the program that owns it"):
@@ -360,7 +362,7 @@ def test_an_endpoint_named_by_the_file_must_be_safe_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", ["form", "json"])
-def test_over_a_real_socket(tmp_path: Path, body: str) -> None:
+def test_a_refresh_over_a_real_socket(tmp_path: Path, body: str) -> None:
     async def scenario() -> None:
         seen: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""Tokens inside protobuf values of SQLite files, as Antigravity keeps them."""
+"""Tokens inside protobuf values of SQLite files, as Antigravity stores them."""
 
 import base64
 import json
@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from credential_places import Clock, Everything, opened, problem, read, state_file
+from credential_places import Clock, LogCollector, opened, problem, read, state_file
 from hypothesis import given
 from hypothesis import strategies as st
 from support.protobuf import field, fixed32, message, oauth_topic, varint
@@ -91,7 +91,7 @@ def test_a_token_without_an_expiry(tmp_path: Path) -> None:
         (oauth_topic("hidden€"), "contains characters that are not allowed in an HTTP header"),
     ],
 )
-def test_what_is_no_token_is_refused_with_what_was_found(
+def test_a_value_without_a_token_is_refused_with_its_reason(
     tmp_path: Path, value: str | bytes, found: str
 ) -> None:
     path = tmp_path / "state.vscdb"
@@ -111,7 +111,7 @@ def test_a_number_where_a_token_should_be(tmp_path: Path) -> None:
     )
 
 
-def test_the_first_file_with_a_token_counts(tmp_path: Path) -> None:
+def test_the_first_file_with_a_token_is_used(tmp_path: Path) -> None:
     first, second, third = (tmp_path / name / "state.vscdb" for name in "abc")
     written = {"sqlite": [str(first), str(second), str(third)], **TABLE}
     assert problem(opened(written)).count("does not exist") == 3
@@ -123,7 +123,7 @@ def test_the_first_file_with_a_token_counts(tmp_path: Path) -> None:
     assert read(source)[0] == "ya29.one"
 
 
-def test_an_expired_token_is_passed_over(tmp_path: Path) -> None:
+def test_an_expired_token_is_skipped(tmp_path: Path) -> None:
     paths = [tmp_path / name / "state.vscdb" for name in "ab"]
     clock = Clock()
     now = int(clock())
@@ -135,7 +135,7 @@ def test_an_expired_token_is_passed_over(tmp_path: Path) -> None:
     assert read(opened(written, clock)) == ("ya29.old", now - 100)
 
 
-def test_a_file_that_is_being_written_does_not_lead_to_another_account(
+def test_a_locked_file_does_not_switch_to_another_account(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman.credentials.sqlite.BUSY", 0.05)
@@ -184,7 +184,7 @@ def test_a_variable_at_the_beginning_of_a_path(tmp_path: Path) -> None:
 def test_nothing_of_the_value_is_logged(tmp_path: Path) -> None:
     path = tmp_path / "state.vscdb"
     state(path, oauth=oauth_topic("ya29.hidden", 1_000_000_001))
-    log = Everything()
+    log = LogCollector()
     logging.getLogger().addHandler(log)
     try:
         read(opened({"sqlite": str(path), **TABLE}))
@@ -223,7 +223,7 @@ Fields = st.lists(
 
 
 @given(Fields)
-def test_messages_are_read_as_they_were_written(written: list[tuple[int, int | bytes]]) -> None:
+def test_written_messages_are_read_back(written: list[tuple[int, int | bytes]]) -> None:
     assert protobuf.fields(message(*written)) == written
 
 
@@ -240,6 +240,6 @@ def test_every_wire_type_is_read_and_no_other() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from([f"{INFO}.1", "1.2", "1[2=a].3", "base64.1"]))
-def test_no_bytes_make_it_raise(data: bytes, path: str) -> None:
+def test_any_bytes_are_read_without_an_exception(data: bytes, path: str) -> None:
     found = protobuf.find(data, protobuf.parse_path(path))
     assert isinstance(found, ReadProblem | protobuf.Found)

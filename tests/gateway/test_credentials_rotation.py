@@ -1,4 +1,4 @@
-"""A token that is rotated without pause by another process, under load: no request fails."""
+"""Another process rotates a token without pause under load: no request fails."""
 
 import asyncio
 import random
@@ -41,7 +41,7 @@ for number in range(1, rotations + 1):
 
 
 class FakeUpstream:
-    """Takes the current token and the one before it, and no other."""
+    """Accepts only the current token and the one before it."""
 
     def __init__(self) -> None:
         self.valid = ["", "token-0"]
@@ -54,7 +54,7 @@ class FakeUpstream:
         return web.Response()
 
     async def used(self, request: web.Request) -> web.Response:
-        """Answers when the rotator may go on."""
+        """Answers when the rotator may continue."""
         enough = self.taken.total() + TAKEN
         async with self.progress:
             await self.progress.wait_for(lambda: self.taken.total() >= enough)
@@ -88,7 +88,7 @@ async def serving(upstream: FakeUpstream) -> AsyncGenerator[int]:
 
 
 class Load:
-    """Callers that make requests and readers that only ask for the headers, until `over` says so."""
+    """Callers that send requests and readers that only build headers, until `over` is true."""
 
     def __init__(self, upstream: UpstreamConfig, session: aiohttp.ClientSession) -> None:
         self.keyring = Keyring({})
@@ -99,11 +99,11 @@ class Load:
 
     async def request(self) -> None:
         headers = await self.keyring.headers(self.upstream, self.url)
-        # Some are so slow to leave that their token is not good any more; a second try is not.
+        # Some requests are sent so late that their token has expired. A retry is not.
         await asyncio.sleep(0.1 if random.random() < 0.05 else 0.0)
         if not await self._is_taken(headers):
             headers = await self.keyring.headers(self.upstream, self.url, refused=headers)
-            assert await self._is_taken(headers), "the token that was read anew was refused as well"
+            assert await self._is_taken(headers), "the token of the second read was refused, too"
 
     async def _is_taken(self, headers: Mapping[str, str]) -> bool:
         async with self.session.post(self.url, headers=headers) as answer:
@@ -158,5 +158,5 @@ def test_hundreds_of_rotations_under_hundreds_of_readers_fail_no_request(tmp_pat
     assert upstream.valid[1] == f"token-{ROTATIONS}"
     assert upstream.taken[f"token-{ROTATIONS}"]
     assert len(upstream.taken) > ROTATIONS / 2
-    assert upstream.refused > 0, "none was late: the rule was not put to the test"
+    assert upstream.refused > 0, "no request was late, so the rule was not tested"
     assert load.reads > READERS

@@ -1,4 +1,4 @@
-"""What is special about each place."""
+"""Special cases of each credential source: files, expiry, commands."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ def python(code: str, *arguments: str) -> list[str]:
 # Files
 
 
-def test_home_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_means_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "key").write_text("k")
@@ -32,7 +32,7 @@ def test_home_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert problem(opened("file:~/key")) == "the file ~/key does not exist; create it, or correct the path"
 
 
-def test_a_file_that_was_just_written_is_read_until_its_date_can_be_trusted(tmp_path: Path) -> None:
+def test_a_fresh_file_is_read_again_until_its_date_is_old_enough(tmp_path: Path) -> None:
     async def scenario() -> None:
         path = tmp_path / "key"
         path.write_text("one")
@@ -48,7 +48,7 @@ def test_a_file_that_was_just_written_is_read_until_its_date_can_be_trusted(tmp_
     asyncio.run(scenario())
 
 
-def test_a_link_that_is_turned_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_symlink_is_noticed(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
         age(tmp_path / name)
@@ -81,26 +81,26 @@ def test_a_file_without_a_secret_says_why(tmp_path: Path, content: str, field: s
     assert "hidden" not in said
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_an_error(tmp_path: Path) -> None:
     assert problem(opened(f"file:{tmp_path}")).endswith("is a folder; name the file in it")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_files_as_windows_writes_them(tmp_path: Path, encoding: str) -> None:
+def test_files_with_windows_encoding_and_line_ends(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "key"
     path.write_bytes("key-1\r\n".encode(encoding))
     assert read(opened(f"file:{path}")) == ("key-1", None)
     assert as_text(b"\xff\x00\xfe") is None
 
 
-def test_a_field_may_have_dots_and_lie_in_json_that_is_text(tmp_path: Path) -> None:
+def test_a_field_may_have_dots_and_be_inside_a_json_string(tmp_path: Path) -> None:
     path = tmp_path / "key"
     inner = json.dumps({"b": {"c.d": "deep"}, "expiresAt": 1})
     path.write_text(json.dumps({"a.x": inner}))
     assert read(opened({"file": str(path), "field": "a.x.b.c.d"})) == ("deep", None)
 
 
-# When a token ends
+# Expiry
 
 
 def jwt(claims: dict[str, Any]) -> str:
@@ -124,12 +124,12 @@ def jwt(claims: dict[str, Any]) -> str:
         ({}, None),
     ],
 )
-def test_expiry_in_all_the_ways_programs_write_it(members: dict[str, Any], expires: float | None) -> None:
+def test_every_format_of_expiry_is_read(members: dict[str, Any], expires: float | None) -> None:
     output = json.dumps({"access_token": "k", **members})
     assert read(opened({"command": python("import sys; print(sys.argv[1])", output)})) == ("k", expires)
 
 
-def test_a_web_token_says_itself_when_it_ends(tmp_path: Path) -> None:
+def test_the_expiry_of_a_jwt_is_read(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text(jwt({"exp": NOW + 5}))
     assert read(opened(f"file:{path}"))[1] == NOW + 5
@@ -138,7 +138,7 @@ def test_a_web_token_says_itself_when_it_ends(tmp_path: Path) -> None:
         assert read(opened(f"file:{path}")) == (broken, None)
 
 
-def test_a_moment_is_no_duration() -> None:
+def test_a_timestamp_is_not_read_as_a_duration() -> None:
     assert moment(3600) is None
     assert moment(None) is None
 
@@ -167,7 +167,7 @@ def test_a_command_runs_again_when_its_ttl_is_nearly_over(tmp_path: Path) -> Non
         {"auth": {"client_token": "k"}},
     ],
 )
-def test_a_commands_json_is_understood(output: dict[str, Any]) -> None:
+def test_the_json_output_of_a_command_is_read(output: dict[str, Any]) -> None:
     assert read(opened({"command": python("import sys; print(sys.argv[1])", json.dumps(output))}))[0] == "k"
 
 
@@ -185,7 +185,7 @@ def test_a_commands_json_is_understood(output: dict[str, Any]) -> None:
         ("print('hidden\\nhidden')", "not allowed in an HTTP header"),
     ],
 )
-def test_a_command_that_fails_says_how_and_nothing_it_printed(code: str, why: str) -> None:
+def test_the_error_of_a_failing_command_hides_its_output(code: str, why: str) -> None:
     said = problem(opened({"command": python(code)}))
     assert why in said
     assert "hidden" not in said
@@ -219,21 +219,19 @@ def test_a_command_that_fails_says_that_it_may_lack_a_variable() -> None:
     assert "`env`" in said
 
 
-def test_a_command_that_is_not_there() -> None:
+def test_a_missing_command_is_an_error() -> None:
     assert problem(opened("command:no-such-program-here")).endswith("is not installed, or not on the PATH")
     assert "cannot be started" in problem(opened({"command": ["/"]}))
 
 
-def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
-    child = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+def test_a_hanging_command_is_killed_with_its_children(tmp_path: Path) -> None:
+    child = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(3600)"
     parent = "import subprocess, sys; subprocess.run([sys.executable, '-SIc', *sys.argv[1:]])"
     mark = tmp_path / "pid"
-    began = time.monotonic()
-    said = problem(opened({"command": python(parent, child, str(mark)), "timeout": 1}))
-    assert "took more than 1 seconds" in said
-    assert time.monotonic() - began < 10
+    said = problem(opened({"command": python(parent, child, str(mark)), "timeout": 3}))
+    assert "took more than 3 seconds" in said
     process = int(mark.read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while Path(f"/proc/{process}/stat").exists() and time.monotonic() < deadline:
         if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
             break
@@ -241,7 +239,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     assert time.monotonic() < deadline
 
 
-def test_the_loop_goes_on_while_a_command_runs() -> None:
+def test_the_event_loop_continues_while_a_command_runs() -> None:
     async def scenario() -> None:
         source = opened({"command": python("import time; time.sleep(0.3); print('k')")})
         asking = asyncio.create_task(source.token())
@@ -254,7 +252,7 @@ def test_the_loop_goes_on_while_a_command_runs() -> None:
     asyncio.run(scenario())
 
 
-def test_an_expired_token_of_another_program_is_given_and_warned_of(
+def test_an_expired_token_of_another_program_is_used_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "key"

@@ -54,7 +54,7 @@ from dragoman.credentials.secret import Secret
         ),
     ],
 )
-def test_every_form_of_the_contract(written: str | dict[str, Any], meant: CredentialSpec) -> None:
+def test_every_documented_form_is_read(written: str | dict[str, Any], meant: CredentialSpec) -> None:
     assert parse(written) == meant
     assert hash(parse(written)) == hash(meant)
 
@@ -94,9 +94,7 @@ def test_every_form_of_the_contract(written: str | dict[str, Any], meant: Creden
         ({"oauth": "o", "write_back": True}, "`write_back` needs `token_url`"),
     ],
 )
-def test_a_mistake_is_one_sentence_that_repeats_no_value(
-    written: str | dict[str, Any], sentence: str
-) -> None:
+def test_an_error_is_one_sentence_without_the_value(written: str | dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         parse(written)
     said = str(caught.value)
@@ -105,7 +103,7 @@ def test_a_mistake_is_one_sentence_that_repeats_no_value(
     assert "\n" not in said
 
 
-def test_a_spec_shows_its_place_and_no_argument() -> None:
+def test_the_repr_of_a_spec_hides_arguments() -> None:
     spec = parse({"command": ["/opt/fetch", "--password", "hidden"]})
     assert repr(spec) == "CredentialSpec(command:/opt/fetch)"
     assert parse("client").description == "client"

@@ -1,4 +1,4 @@
-"""Cursor's two paths over real sockets: every body it sends, each call whole, whatever the upstream does."""
+"""Cursor's two endpoints over real sockets: every request shape, and complete calls from every upstream."""
 
 import json
 from collections.abc import Generator
@@ -38,13 +38,6 @@ UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)
 
 
 @pytest.fixture(scope="module")
-def loop() -> Generator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
-@pytest.fixture(scope="module")
 def served() -> Generator[ScriptedUpstream]:
     with in_background() as upstream:
         yield upstream
@@ -62,7 +55,7 @@ def running(loop: Loop, served: ScriptedUpstream) -> Generator[Gateway]:
 
 
 def said(upstream: str, *events: Event) -> list[bytes]:
-    """An upstream's stream of these events, in as many pieces as there are bytes."""
+    """An upstream's stream of these events, byte by byte."""
     data = WIRES[upstream].stream_encoder(MINTED).encode([Start(model="m"), *events])
     return [data[at : at + 1] for at in range(len(data))]
 
@@ -136,7 +129,7 @@ def test_every_shape_over_every_upstream_in_both_formats(
 def test_the_title_is_not_cut_to_its_first_letter(
     running: Gateway, served: ScriptedUpstream, upstream: str
 ) -> None:
-    """The bug that started it: "Add OpenRouter Example" arrived as "A"."""
+    """The original bug: "Add OpenRouter Example" arrived as "A"."""
     answer = called(upstream, "create_task", json.dumps({"title": TITLE}))
     served.script(answer, answer)
     tool = {"name": "create_task", "input_schema": {"type": "object"}}
@@ -152,19 +145,19 @@ def test_the_title_is_not_cut_to_its_first_letter(
 def test_apply_patch_comes_back_as_raw_text(
     running: Gateway, served: ScriptedUpstream, upstream: str
 ) -> None:
-    # Upstreams that are not OpenAI's own were offered a function with one member.
+    # Upstreams without freeform tools were offered a function with one member.
     knows = upstream == RESPONSES
     served.script(
         called(upstream, "ApplyPatch", PATCH if knows else json.dumps({"input": PATCH}), custom=knows)
     )
-    # Cursor wants the raw text in the arguments of a function: no JSON, by its own choice.
+    # Cursor wants the raw text as the arguments of a function, not JSON.
     got = ask(running, CHAT_PATH, upstream, body(SHAPES["ask-mode"]), broken=("call-json",))
     first, rest = fragments(got)
     assert (first["type"], first["function"]) == ("function", {"name": "ApplyPatch", "arguments": ""})
     assert rest["function"] == {"arguments": PATCH}
 
 
-def test_a_setting_gives_freeform_calls_a_form_of_their_own(loop: Loop, served: ScriptedUpstream) -> None:
+def test_a_setting_keeps_freeform_calls_freeform(loop: Loop, served: ScriptedUpstream) -> None:
     config = (
         f'[upstreams.a]\nprotocol = "openai-responses"\nbase_url = "{served.url}"\ncredential = "none"\n'
         '[clients.cursor]\nfreeform = "custom"\n'
@@ -190,7 +183,7 @@ def test_the_official_sdk_reads_what_cursor_gets(
     assert [c.function.arguments for c in calls if c.function] == ["", '{"path": "a"}']
 
 
-def test_whole_answers(running: Gateway, served: ScriptedUpstream) -> None:
+def test_answers_that_are_not_streamed(running: Gateway, served: ScriptedUpstream) -> None:
     answer = called(ANTHROPIC, "LS", '{"path": "src"}')
     served.script(answer, answer)
     asked = {**body(), "stream": False}
@@ -208,7 +201,7 @@ def test_whole_answers(running: Gateway, served: ScriptedUpstream) -> None:
 
 
 @UPSTREAMS
-def test_a_broken_stream_never_ends_cleanly(
+def test_a_broken_stream_never_ends_as_a_success(
     running: Gateway, served: ScriptedUpstream, upstream: str
 ) -> None:
     whole = said(
@@ -246,8 +239,8 @@ def test_errors_before_the_first_byte(running: Gateway, served: ScriptedUpstream
     assert "not valid JSON" in got.json["error"]["message"]
 
 
-def test_a_call_finds_its_result_whatever_its_id(running: Gateway, served: ScriptedUpstream) -> None:
-    """Kimi's ids are no ids to Cursor's bridges: escaped on the way out, its own again on the way back."""
+def test_a_result_finds_its_call_for_every_id(running: Gateway, served: ScriptedUpstream) -> None:
+    """Cursor's bridges refuse Kimi's ids: they are escaped for the client and restored for the upstream."""
     served.script(called(CHAT, "Read", '{"path": "a"}', id="functions.Read:0"), called(CHAT, "LS", "{}"))
     got = frames(ask(running, V2_PATH, CHAT, body()))
     id = got[1]["tool_call_v2"]["tool_call_id"]
@@ -263,7 +256,7 @@ def test_a_call_finds_its_result_whatever_its_id(running: Gateway, served: Scrip
 
 
 @pytest.mark.parametrize("path", [CHAT_PATH, V2_PATH])
-def test_signed_thoughts_go_back_to_who_signed_them(
+def test_signed_reasoning_goes_back_to_its_issuer(
     running: Gateway, served: ScriptedUpstream, path: str
 ) -> None:
     thought = said(
@@ -294,16 +287,14 @@ def test_signed_thoughts_go_back_to_who_signed_them(
     assert (first["type"], first["signature"]) == ("thinking", "c2lnbmVk")
 
 
-def test_its_models_are_listed_below_its_base(running: Gateway) -> None:
+def test_models_are_listed_below_cursors_base_url(running: Gateway) -> None:
     for base in ("/cursor", "/cursor/v1", "/cursor/v2"):
         assert call(f"{running.url}{base}/models").json["object"] == "list"
     got = post(f"{running.url}/cursor/v1/chat/completions", {"model": f"{RESPONSES}/m"})
     assert got.status == 400
 
 
-def test_who_says_he_is_somebody_else_gets_whole_calls_here_too(
-    running: Gateway, served: ScriptedUpstream
-) -> None:
+def test_any_client_gets_whole_calls_at_cursors_endpoint(running: Gateway, served: ScriptedUpstream) -> None:
     served.script(called(CHAT, "Bash", '{"command": "ls"}'))
     names = ("Bash", "Edit", "Glob", "Grep", "Read", "TodoWrite", "WebFetch", "Write")
     offered = [{"name": name, "input_schema": {"type": "object"}} for name in names]

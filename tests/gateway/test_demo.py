@@ -1,4 +1,4 @@
-"""`dragoman demo`: what it prints is what one can do."""
+"""`dragoman demo`: the printed commands work."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ def test_every_behaviour_has_a_route_and_is_listed() -> None:
     assert set(demo.SHOWN) <= set(scripted.BEHAVIOURS)
 
 
-def test_what_it_prints_can_be_tried(tmp_path: Path) -> None:
+def test_the_printed_curl_line_works(tmp_path: Path) -> None:
     with dragoman(tmp_path, "demo", "--port", "0") as process:
         url = process.wait_for(r"Dragoman is at (http://\S+?), with").group(1)
         process.wait_for("OPENAI_BASE_URL")
@@ -39,20 +39,20 @@ def test_what_it_prints_can_be_tried(tmp_path: Path) -> None:
         assert not (tmp_path / ".local").exists()
 
 
-def test_it_can_also_only_show(tmp_path: Path) -> None:
+def test_show_prints_without_serving(tmp_path: Path) -> None:
     with dragoman(tmp_path, "demo", "--show") as process:
         assert process.wait() == 0
         process.wait_for("mended")
 
 
 @pytest.mark.parametrize("program", ["curl"])
-def test_the_line_is_one_for_a_shell(program: str) -> None:
+def test_the_curl_line_is_valid_shell(program: str) -> None:
     line = next(line for line in demo.welcome("http://127.0.0.1:1").splitlines() if " -d " in line)
     checked = subprocess.run(["sh", "-n"], input=line, text=True, capture_output=True, check=False)
     assert (checked.returncode, shlex.split(line)[0]) == (0, program)
 
 
-def test_a_cut_answer_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_cut_answer_is_explained(tmp_path: Path) -> None:
     with dragoman(tmp_path, "demo", "--port", "0") as process:
         url = process.wait_for(r"Dragoman is at (http://\S+?), with").group(1)
         hello = {"model": "demo-cut", "stream": True, "messages": [{"role": "user", "content": "hi"}]}

@@ -1,6 +1,6 @@
-"""A made-up protocol joins by its record in the registry, and everything works with it.
+"""A dummy protocol works everywhere once its record is in the registry.
 
-Nothing in `src` knows it. `support.dummy` has its folder's worth of code, and registers it.
+Nothing in `src` knows it. `support.dummy` holds its code and registers it.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from gateway_harness import Gateway, Got, post, running, send
 from support.dummy import NAME, VERSION, registered, samples
 from support.scenarios import SCENARIOS
 from support.scripted_talk import CALL, GENEROUS, answered, calls_of, parts_of, question, written
 from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
-from troubles import Gateway, Got, post, running, send
 
 from dragoman.cli import main
 from dragoman.config import ConfigError, loads
@@ -45,7 +45,7 @@ def _dummy() -> Iterator[None]:
 
 @asynccontextmanager
 async def stage(**keys: str) -> AsyncGenerator[tuple[Gateway, ScriptedUpstream]]:
-    """The gateway before one upstream of each protocol, each called like its protocol."""
+    """A gateway with one upstream per protocol, named after its protocol."""
     async with ScriptedUpstream() as upstream:
         lines = ["[server]\nretries = 0", keys.get("server", "")]
         for name in (*PROTOCOLS, NAME):
@@ -65,7 +65,7 @@ def play(scene: Scene, **keys: str) -> None:
 
 @EVERY_PAIR
 @STREAM_AND_WHOLE
-def test_a_call_its_result_and_words(client: str, upstream: str, stream: bool) -> None:
+def test_a_call_its_result_and_the_final_text(client: str, upstream: str, stream: bool) -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         asked = question(f"{upstream}/demo", stream=stream)
         first = await send(gateway, client, asked)
@@ -92,7 +92,7 @@ def test_calls_are_mended(client: str, upstream: str) -> None:
 
 
 @EVERY_PAIR
-def test_errors_come_in_the_clients_own_form(client: str, upstream: str) -> None:
+def test_errors_have_the_form_of_the_protocol(client: str, upstream: str) -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         async def ask(model: str, stream: bool = True) -> Got:
             return await send(gateway, client, question(f"{upstream}/{model}", stream=stream))
@@ -105,7 +105,7 @@ def test_errors_come_in_the_clients_own_form(client: str, upstream: str) -> None
     play(scene)
 
 
-def test_what_the_client_does_wrong_is_said_in_its_form() -> None:
+def test_bad_requests_get_an_error_in_the_form_of_the_protocol() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         got = await post(gateway, NAME, "/v1/ask", b'{"model": 7}', stream=False)
         assert "model" in got.is_refusal(400)
@@ -115,7 +115,7 @@ def test_what_the_client_does_wrong_is_said_in_its_form() -> None:
     play(scene)
 
 
-def test_models_are_listed_in_its_form_and_read_from_it() -> None:
+def test_models_are_listed_and_read_in_its_form() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         async def models(path: str = "/v1/models") -> Any:
             headers = {VERSION: "1"}
@@ -148,7 +148,7 @@ def test_tokens_are_counted(client: str, upstream: str) -> None:
     play(scene)
 
 
-def test_keys_travel_in_its_header() -> None:
+def test_keys_are_sent_in_its_header() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         asked = question(f"{NAME}/demo")
         assert (await send(gateway, ANTHROPIC, asked, x_api_key="k-of-the-gateway")).said["tool_calls"]
@@ -160,7 +160,7 @@ def test_keys_travel_in_its_header() -> None:
     play(scene, server='keys = ["k-of-the-gateway"]', dummy='credential = "env:DUMMY_KEY"')
 
 
-def test_its_requests_are_held_to_a_models_limits_and_else_pass_untouched() -> None:
+def test_requests_are_clamped_to_limits_and_otherwise_unchanged() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         path, body = written(NAME, question(f"{NAME}/demo", settings=Wishes(max_tokens=900)))
         mine = {**json.loads(body), "mine": [1, 2]}
@@ -170,13 +170,13 @@ def test_its_requests_are_held_to_a_models_limits_and_else_pass_untouched() -> N
     play(scene, dummy='credential = "none"\nmodels = [{ name = "demo", max_output = 50 }]')
 
 
-def test_a_config_names_it() -> None:
+def test_a_config_may_name_it() -> None:
     toml = '[upstreams.up]\nprotocol = "{}"\nbase_url = "https://llm.example.net/v1/{}"\n'
     config = loads(toml.format(NAME, "ask"), env={})
     assert config.upstreams["up"].url("/v1/ask") == "https://llm.example.net/v1/ask"
     with pytest.raises(ConfigError, match='which belongs to the protocol "dummy"'):
         loads(toml.format(ANTHROPIC, "ask"), env={})
-    with pytest.raises(ConfigError, match=r'or "dummy", not "dumy".*"dummy"'):
+    with pytest.raises(ConfigError, match=r'"dummy" or "bedrock-converse", not "dumy".*"dummy"'):
         loads(toml.format("dumy", ""), env={})
 
 
@@ -197,7 +197,7 @@ def test_the_library_recognises_it() -> None:
         assert calls[-1].arguments == {"city": "Paris", "unit": "celsius"}
 
 
-def test_the_suite_judges_an_endpoint_that_speaks_it() -> None:
+def test_conform_judges_an_endpoint_of_the_protocol() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
         settings = SuiteOptions(url=gateway.url, protocol=NAME, model=f"{RESPONSES}/demo")
         report = await run(settings, lambda *_: None, lambda _: None)
@@ -207,8 +207,8 @@ def test_the_suite_judges_an_endpoint_that_speaks_it() -> None:
     play(scene)
 
 
-def test_the_matrix_picks_it_up() -> None:
-    """Every pair of it with every other protocol, in the tests that hold for all protocols."""
+def test_the_matrix_tests_include_it() -> None:
+    """Runs the tests of all protocol pairs with the dummy protocol registered."""
     chosen = "dummy and (text_tool or values or max_tokens_tool or -to-)"
     options = ["-q", "-p", "support.dummy.plugin", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command = [

@@ -1,4 +1,4 @@
-"""Token estimates: near what tokenizers say, whatever a prompt is made of."""
+"""Token estimates are close to a tokenizer's count for every kind of prompt."""
 
 import doctest
 
@@ -9,7 +9,7 @@ from dragoman.routing import token_estimate
 from dragoman.routing.token_estimate import prompt_length, prompt_tokens, text_tokens
 
 PROSE = "The interpreter carries every word between two courts that share no language, and loses none. "
-# What OpenAI's o200k counts, and how far off the estimate may be: docs/explanation/token-estimates.md.
+# The count of OpenAI's o200k, and the allowed error: docs/explanation/token-estimates.md.
 COUNTED = [
     (PROSE * 20, 341, 0.25),
     ('def feed(self, data: bytes) -> bytes:\\n    if self.over:\\n        return b""\\n' * 20, 461, 0.3),
@@ -24,7 +24,7 @@ def test_the_example() -> None:
 
 
 @pytest.mark.parametrize(("text", "tokens", "off"), COUNTED)
-def test_near_a_tokenizer(text: str, tokens: int, off: float) -> None:
+def test_an_estimate_is_close_to_a_tokenizer(text: str, tokens: int, off: float) -> None:
     assert text_tokens(text) == pytest.approx(tokens, rel=off)
 
 

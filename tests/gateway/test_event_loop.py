@@ -1,4 +1,4 @@
-"""The gateway runs on uvloop, and on asyncio's own event loop where there is none or it is not wanted."""
+"""The gateway runs on uvloop, or on asyncio's loop if uvloop is missing or disabled."""
 
 import asyncio
 import sys
@@ -18,15 +18,15 @@ async def running() -> type:
     return type(asyncio.get_running_loop())
 
 
-def test_it_is_uvloop(wanted: None) -> None:
+def test_uvloop_is_the_default(wanted: None) -> None:
     assert event_loop.run(running()) is uvloop.Loop
 
 
-def test_who_does_not_want_it_gets_asyncios_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_selects_asyncios_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(event_loop.VARIABLE, "asyncio")
     assert issubclass(event_loop.run(running()), asyncio.BaseEventLoop)
 
 
-def test_where_it_is_not_installed_asyncios_own_does(wanted: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_uvloop_asyncios_loop_is_used(wanted: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert issubclass(event_loop.run(running()), asyncio.BaseEventLoop)

@@ -1,21 +1,21 @@
-"""`/exchanges`: what happened, as a list, one by one, as bytes, and as it happens."""
+"""`/exchanges`: the list, one exchange, its bytes, and the live stream."""
 
 import http.client
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-import msgspec
 import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call, post
-from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, in_background, status
+from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, status
 
-from dragoman.observe.receipts import Prices, Summary, ledger
-from dragoman.observe.receipts.prices import by_package
+from dragoman.config import loads
+from dragoman.observe.receipts import ledger
 from dragoman.store import Receipt, StoreError
 
 BASH = {
@@ -54,19 +54,6 @@ ASKED = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content"
 STREAMED = {**ASKED, "tools": [BASH], "stream": True}
 
 
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
-@pytest.fixture
-def upstream() -> Iterator[ScriptedUpstream]:
-    with in_background() as served:
-        yield served
-
-
 def config(url: str, server: str = "") -> str:
     return f"""
         [server]
@@ -96,7 +83,7 @@ def running(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
 
 
 def ask(running: Gateway, model: str = "m", **more: Any) -> str:
-    """Asks as Anthropic's clients do; gives the exchange's id."""
+    """Send a request of an Anthropic client. Returns the exchange's id."""
     body = {**ASKED, "model": model, **more}
     return post(running.url + "/v1/messages", body).headers["x-dragoman-exchange"]
 
@@ -116,13 +103,15 @@ def mended(running: Gateway, upstream: ScriptedUpstream, **more: Any) -> str:
     return ask(running, tools=[BASH], stream=True, **more)
 
 
-def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_the_summary_of_an_exchange(running: Gateway, upstream: ScriptedUpstream) -> None:
     id = mended(running, upstream)
     (said,) = listed(running)["exchanges"]
     times = {name: said.pop(name) for name in ("at", "seconds", "first_event")}
     assert 0 < times["first_event"] < times["seconds"]
     assert said.pop("bytes_in") == len(b"".join(CALLED))
     assert said.pop("bytes_out") > 0
+    assert re.fullmatch("[0-9a-f]{16}", said.pop("session"))
+    assert said.pop("opening") in ("", "Hi")  # only in the store, without secrets
     assert said == {
         "id": id,
         "client": "anthropic",
@@ -143,6 +132,8 @@ def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
         "rules": ["number-as-text"],
         "error": None,
         "recorded": True,
+        "key": "",
+        "team": "",
     }
 
 
@@ -159,13 +150,13 @@ def test_a_receipt_has_each_call_before_and_after(running: Gateway, upstream: Sc
     assert (tried["target"], tried["outcome"], tried["error"]) == ("up/m", "ok", None)
 
 
-def test_the_same_from_the_store(loop: Loop, upstream: ScriptedUpstream) -> None:
+def test_the_store_gives_the_same_receipt(loop: Loop, upstream: ScriptedUpstream) -> None:
     with gateway(config(upstream.url, "ring = 0"), loop) as running:
         id = mended(running, upstream)
         before = call(f"{running.url}/exchanges/{id}").json
         loop.run(running.state.ledger.close())
         after = call(f"{running.url}/exchanges/{id}").json
-        assert {**before, "cost": None} == {**after, "cost": None}
+        assert before == after
         assert after["calls"][0]["fixes"]
         assert call(f"{running.url}/exchanges/{id}/bytes").status == 404
         assert ids(running) == [id]
@@ -191,7 +182,7 @@ def test_long_arguments_are_kept_short(loop: Loop, upstream: ScriptedUpstream) -
         ("demo-leak", ["call-in-text"]),
     ],
 )
-def test_rules_about_calls_themselves(running: Gateway, model: str, rules: list[str]) -> None:
+def test_rules_that_drop_or_rename_calls_are_listed(running: Gateway, model: str, rules: list[str]) -> None:
     tools = [{**BASH, "name": "Bash"}]
     message = {"role": "user", "content": "Run the command ls -la"}
     id = ask(running, model, tools=tools, messages=[message], stream=True)
@@ -203,7 +194,7 @@ def test_rules_about_calls_themselves(running: Gateway, model: str, rules: list[
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_end_tokens_that_were_left_out(running: Gateway, upstream: ScriptedUpstream, streamed: bool) -> None:
+def test_dropped_end_tokens_are_listed(running: Gateway, upstream: ScriptedUpstream, streamed: bool) -> None:
     said = chat({"delta": {"content": "Done.<|im_"}}, {"delta": {"content": "end|>"}})
     upstream.script([said, chat({"delta": {}, "finish_reason": "stop"}), b"data: [DONE]\n\n"])
     got = call(f"{running.url}/exchanges/{ask(running, stream=streamed)}").json
@@ -213,26 +204,65 @@ def test_end_tokens_that_were_left_out(running: Gateway, upstream: ScriptedUpstr
     assert got["warnings"] == 1
 
 
-def test_costs(loop: Loop, upstream: ScriptedUpstream) -> None:
-    with gateway(config(upstream.url), loop) as running:
-        running.state.prices = Prices(lambda said: said.usage.input / 4 if said.usage else None)
+PRICES = """
+[prices]
+"up/*" = { input = 1e6, output = 0 }
+"spare/m-*" = { input = 1, output = 1 }
+"""
+
+
+def test_costs_are_those_of_the_day(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url, "ring = 0") + PRICES, loop) as running:
         id = mended(running, upstream)
-        assert listed(running)["exchanges"][0]["cost"] == 5
-        assert call(f"{running.url}/exchanges/{id}").json["cost"] == 5
+        assert listed(running)["exchanges"][0]["cost"] == 20
+        loop.run(running.state.ledger.close())
+        running.state.replace(loads(config(upstream.url) + PRICES.replace("1e6", "7e6")))
+        assert call(f"{running.url}/exchanges/{id}").json["cost"] == 20
+        assert listed(running)["exchanges"][0]["cost"] == 20
 
 
-def test_prices_of_the_package(running: Gateway, upstream: ScriptedUpstream) -> None:
-    mended(running, upstream)
-    (said,) = listed(running)["exchanges"]
-    summary = msgspec.convert({**said, "target": "up/claude-sonnet-4-5", "provider": "anthropic"}, Summary)
-    assert by_package(summary) == pytest.approx((15 * 3 + 5 * 0.3 + 7 * 15) / 1e6)
-    same = msgspec.structs.replace(summary, target="up/anthropic/claude-sonnet-4-5", provider="openrouter")
-    assert by_package(same) is not None
-    assert by_package(msgspec.structs.replace(summary, target="up/nobody-knows-it", provider=None)) is None
-    assert by_package(msgspec.structs.replace(summary, usage=None)) is None
+def test_every_attempt_costs(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url) + PRICES, loop) as running:
+        # Usage and no content, then an error: another target may still answer, and both are paid.
+        counted = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}\n\n'
+        broken = [counted, b'data: {"error":{"message":"down","code":503}}\n\n']
+        upstream.script(broken, CALLED)
+        id = ask(running, "two-m", tools=[BASH], stream=True)
+        got = call(f"{running.url}/exchanges/{id}").json
+        assert [one["outcome"] for one in got["attempts"]][1:] == ["ok"]
+        assert got["cost"] is None  # the second target has no price
+        upstream.script(broken, CALLED)
+        assert call(f"{running.url}/exchanges/{ask(running, stream=True)}").json["cost"] == 3
 
 
-def test_what_was_tried(running: Gateway, upstream: ScriptedUpstream) -> None:
+@pytest.mark.parametrize(
+    ("answer", "cost"),
+    [
+        (status(503, b"{}"), 0),  # nothing was generated
+        ([CALLED[0], *CALLED[1:-2], b"data: [DONE]\n\n"], None),  # an answer without token counts
+    ],
+)
+def test_what_an_exchange_without_counts_cost(
+    loop: Loop, upstream: ScriptedUpstream, answer: Any, cost: float | None
+) -> None:
+    with gateway(config(upstream.url) + PRICES, loop) as running:
+        upstream.script(answer)
+        ask(running, tools=[BASH], stream=True)
+        assert listed(running)["exchanges"][0]["cost"] == cost
+
+
+def test_the_turns_of_a_conversation_have_one_session(running: Gateway) -> None:
+    first, other = {"role": "user", "content": "one"}, {"role": "user", "content": "two"}
+    answer = {"role": "assistant", "content": "yes"}
+    for messages in ([first], [first, answer, other], [other]):
+        ask(running, "demo", messages=messages)
+    third, second, one = [entry["session"] for entry in listed(running)["exchanges"]]
+    assert one == second != third
+    assert len(one) == 16
+    assert int(one, 16)
+
+
+def test_every_attempt_is_listed(running: Gateway, upstream: ScriptedUpstream) -> None:
     upstream.script(status(503, b'{"error":{"message":"down"}}'), CALLED)
     got = call(f"{running.url}/exchanges/{ask(running, 'two-m', tools=[BASH])}").json
     first, second = got["attempts"]
@@ -241,20 +271,20 @@ def test_what_was_tried(running: Gateway, upstream: ScriptedUpstream) -> None:
     assert (got["target"], got["outcome"], got["error"]) == ("spare/two-m", "ok", None)
 
 
-def test_a_failure(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_a_failed_exchange_is_listed(running: Gateway, upstream: ScriptedUpstream) -> None:
     upstream.script(status(400, b'{"error":{"message":"too clever"}}'))
     ask(running)
     (said,) = listed(running)["exchanges"]
     assert (said["outcome"], said["status"], said["error"]) == ("invalid_request", 400, "too clever")
 
 
-def test_a_request_nobody_could_read(running: Gateway) -> None:
+def test_an_unreadable_request_is_listed(running: Gateway) -> None:
     post(running.url + "/v1/messages", b"{nonsense")
     (said,) = listed(running)["exchanges"]
     assert (said["outcome"], said["status"], said["target"]) == ("invalid_request", 400, None)
 
 
-def test_both_sides_as_bytes(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_the_bytes_of_both_sides(running: Gateway, upstream: ScriptedUpstream) -> None:
     got = call(f"{running.url}/exchanges/{mended(running, upstream)}/bytes").json
     asked = got["client_request"]
     assert (asked["method"], asked["path"]) == ("POST", "/v1/messages")
@@ -269,13 +299,13 @@ def test_both_sides_as_bytes(running: Gateway, upstream: ScriptedUpstream) -> No
     assert got["dropped"] == 0
 
 
-def test_bytes_that_are_no_text(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_bytes_that_are_not_utf8(running: Gateway, upstream: ScriptedUpstream) -> None:
     upstream.script([b"data: \xff\xfe\n\n"])
     got = call(f"{running.url}/exchanges/{ask(running)}/bytes").json
     assert [set(chunk) for chunk in got["upstream"]] == [{"t", "attempt", "base64"}]
 
 
-def test_a_character_in_two_chunks(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_a_character_split_over_two_chunks(running: Gateway, upstream: ScriptedUpstream) -> None:
     whole = chat({"delta": {"content": "5 €"}}, {"delta": {}, "finish_reason": "stop"})
     middle = whole.index(b"\\u20ac")
     whole = whole.replace(b"\\u20ac", "€".encode())
@@ -324,7 +354,7 @@ def test_pages(running: Gateway, upstream: ScriptedUpstream) -> None:
 
 
 @pytest.mark.parametrize("asked", ["limit=many", "since=nan", "failed=perhaps", "cursor=@@", "cursor=YQ"])
-def test_a_question_that_makes_no_sense(running: Gateway, asked: str) -> None:
+def test_an_invalid_query_is_refused(running: Gateway, asked: str) -> None:
     got = call(f"{running.url}/exchanges?{asked}")
     assert got.status == 400
     assert asked.partition("=")[0] in got.json["error"]["message"]
@@ -337,7 +367,7 @@ def test_unknown_exchanges(running: Gateway) -> None:
         assert "nothing" in got.json["error"]["message"]
 
 
-def test_the_oldest_bytes_go_first(loop: Loop, upstream: ScriptedUpstream) -> None:
+def test_the_oldest_bytes_are_dropped_first(loop: Loop, upstream: ScriptedUpstream) -> None:
     with gateway(config(upstream.url, 'ring = "20KB"'), loop) as running:
         made = [ask(running, "demo", system="x" * 3000) for _ in range(6)]
         here = {said["id"]: said["recorded"] for said in listed(running)["exchanges"]}
@@ -348,7 +378,7 @@ def test_the_oldest_bytes_go_first(loop: Loop, upstream: ScriptedUpstream) -> No
         assert running.state.tap.ring.size <= 20_000
 
 
-def test_a_key_is_asked_for(loop: Loop, upstream: ScriptedUpstream) -> None:
+def test_a_key_is_required(loop: Loop, upstream: ScriptedUpstream) -> None:
     with gateway(config(upstream.url, 'keys = ["a-long-key-of-ours"]'), loop) as running:
         for path in ("", "/live", "/x", "/x/bytes"):
             assert call(f"{running.url}/exchanges{path}").status == 401
@@ -381,7 +411,7 @@ class Live:
         self._connection.close()
 
 
-def test_as_it_happens(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_the_live_stream_reports_exchanges(running: Gateway, upstream: ScriptedUpstream) -> None:
     live = Live(running.url)
     try:
         upstream.pace = 1
@@ -392,13 +422,13 @@ def test_as_it_happens(running: Gateway, upstream: ScriptedUpstream) -> None:
         assert {said["id"] for said in seen} == {seen[0]["id"]}
         assert [said["outcome"] for said in seen[:-1]] == ["running"] * (len(seen) - 1)
         assert seen[0]["first_event"] is None
-        assert any(said["first_event"] is not None for said in seen[:-1]), "told before it is over"
+        assert any(said["first_event"] is not None for said in seen[:-1]), "reported before the end"
         assert seen[-1]["mended"] == 1
     finally:
         live.close()
 
 
-def test_a_running_one_is_in_the_list(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_a_running_exchange_is_listed(running: Gateway, upstream: ScriptedUpstream) -> None:
     live = Live(running.url)
     try:
         upstream.pace = 1
@@ -414,7 +444,7 @@ def test_a_running_one_is_in_the_list(running: Gateway, upstream: ScriptedUpstre
         live.close()
 
 
-def test_onlookers_do_not_keep_the_gateway_from_ending(loop: Loop, upstream: ScriptedUpstream) -> None:
+def test_live_readers_do_not_delay_the_stop(loop: Loop, upstream: ScriptedUpstream) -> None:
     with gateway(config(upstream.url), loop) as running:
         live = Live(running.url)
     try:
@@ -423,7 +453,7 @@ def test_onlookers_do_not_keep_the_gateway_from_ending(loop: Loop, upstream: Scr
         live.close()
 
 
-def test_a_store_that_fails_is_told_once(
+def test_a_failing_store_is_logged_once(
     loop: Loop, upstream: ScriptedUpstream, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with gateway(config(upstream.url), loop) as running:
@@ -444,10 +474,10 @@ def test_a_store_that_fails_is_told_once(
         id = ask(running, "demo")
         loop.run(running.state.ledger.close())
         running.state.tap.ring.resize(0)
-        assert ids(running) == [id], "what is lost is lost; the next ones are kept"
+        assert ids(running) == [id], "dropped messages are lost, later ones are kept"
 
 
-def test_what_gathered_is_written_at_once(
+def test_waiting_receipts_are_written_in_one_batch(
     loop: Loop, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "_BATCH_SECONDS", 60.0)
@@ -462,7 +492,7 @@ def test_what_gathered_is_written_at_once(
 
         monkeypatch.setattr(running.state.store, "add_receipts", counted)
         made = [ask(running, "demo") for _ in range(5)]
-        assert ids(running) == made[::-1], "and until then they are known all the same"
+        assert ids(running) == made[::-1], "receipts are listed before they are written"
         loop.run(running.state.ledger.close())
         assert written == [5]
         assert ids(running) == made[::-1]

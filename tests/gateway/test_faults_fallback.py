@@ -1,15 +1,15 @@
-"""Until something worth sending has come, another try or another target may do better. After that, none."""
+"""Retries and fallbacks happen only until the first meaningful bytes of an answer."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
+from gateway_harness import SHORT, Got, ask, before, config, running
 from support import scripted_upstream as upstreams
 from support.scripted_talk import CALL, calls_of
 from support.scripted_upstream import Reply, ScriptedUpstream
 from support.wires import CHAT, PROTOCOLS
 from test_faults_midstream import opening, spoken
-from troubles import SHORT, Got, ask, before, config, running
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("first", PROTOCOLS)
@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 
 
 def two(first: str, model: str, server: str = "retries = 0") -> dict[str, str]:
-    """Everything goes to `first` with `model`, and then to another upstream, which answers well."""
+    """A config: all requests go to `first` with `model`, then to an upstream that answers well."""
     more = f"""
         [upstreams.second]
         protocol = "openai-chat"
@@ -26,7 +26,7 @@ def two(first: str, model: str, server: str = "retries = 0") -> dict[str, str]:
         match = "any"
         to = ["{SHORT[first]}/{model}", "second/demo"]
     """
-    # Nobody but a silent one is waited for so shortly: others may be slow on a busy machine.
+    # Only a silent upstream has a short timeout: others may be slow on a busy machine.
     each = 'idle_timeout = "300ms"' if model in ("demo-hang", "demo-stall") else ""
     return {"server": server, "each": each, "only": SHORT[first], "more": more}
 
@@ -35,7 +35,7 @@ def is_good(got: Got) -> bool:
     return got.status == 200 and calls_of(got.said) == [CALL]
 
 
-# All that can be wrong before the answer began: an overload inside a 200, after empty first events, too.
+# Every failure before the answer begins, including an overload inside a 200 after empty first events.
 BEFORE = [
     "demo-overloaded",
     "demo-500",
@@ -68,14 +68,14 @@ def test_the_second_target_answers_for_the_first(first: str, client: str) -> Non
 
 @CLIENTS
 @UPSTREAMS
-def test_after_the_first_words_there_is_no_second_target(first: str, client: str) -> None:
+def test_after_the_first_text_there_is_no_fallback(first: str, client: str) -> None:
     async def scene() -> None:
         for model in ("demo-cut", "demo-error", "demo-stall"):
             upstream = ScriptedUpstream(pace=1)
             async with before(upstream, **two(first, model, server="retries = 3")) as gateway:
                 (await ask(gateway, client, "any")).is_broken_off()
                 assert len(upstream.seen) == 1
-                # Of a whole answer nothing was said yet.
+                # No bytes of an unstreamed answer were sent yet.
                 if model != "demo-stall":
                     continue
                 assert is_good(await ask(gateway, client, "any", stream=False))
@@ -84,7 +84,7 @@ def test_after_the_first_words_there_is_no_second_target(first: str, client: str
 
 
 @BOTH
-def test_a_bad_request_is_nobody_elses(stream: bool) -> None:
+def test_a_bad_request_has_no_fallback(stream: bool) -> None:
     async def scene() -> None:
         upstream = ScriptedUpstream()
         async with before(upstream, **two(CHAT, "m", server="retries = 3")) as gateway:
@@ -107,8 +107,8 @@ TRANSIENT: dict[str, Callable[[], Reply]] = {
 
 @CLIENTS
 @pytest.mark.parametrize("fault", TRANSIENT)
-def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.exchange_handler.backoff", lambda tries, random: 0.01)
+def test_transient_failures_are_retried(fault: str, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.gateway.target_health.backoff", lambda tries, random: 0.01)
 
     async def scene() -> None:
         upstream = ScriptedUpstream()
@@ -117,7 +117,7 @@ def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: py
                 upstream.script(TRANSIENT[fault](), TRANSIENT[fault]())
                 assert is_good(await ask(gateway, client, "c/demo", stream=stream))
             assert len(upstream.seen) == 6
-            # What was lost with a kept connection is sent twice within one try. Only the first try has one.
+            # A request lost with a reused connection is sent twice within the first attempt.
             last = 4 if fault in ("closed", "reset") else 3
             upstream.script(*(TRANSIENT[fault]() for _ in range(last)))
             (await ask(gateway, client, "c/demo")).is_refusal()
@@ -128,8 +128,8 @@ def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: py
 
 @CLIENTS
 @UPSTREAMS
-def test_a_failed_try_leaves_no_trace(first: str, client: str) -> None:
-    """Its beginning was held; its keepalive must not send it while the next try is waited for."""
+def test_a_failed_attempt_sends_nothing(first: str, client: str) -> None:
+    """Its first bytes are held. A keepalive before the next attempt must not send them."""
 
     async def scene() -> None:
         upstream = ScriptedUpstream(pace=1)
@@ -144,7 +144,7 @@ def test_a_failed_try_leaves_no_trace(first: str, client: str) -> None:
     asyncio.run(scene())
 
 
-def test_what_a_failed_try_cost_is_accounted() -> None:
+def test_usage_of_a_failed_attempt_is_counted() -> None:
     async def scene() -> None:
         upstream = ScriptedUpstream()
         async with before(upstream, **two("anthropic", "demo-overloaded")) as gateway:
@@ -156,7 +156,7 @@ def test_what_a_failed_try_cost_is_accounted() -> None:
 
 
 @CLIENTS
-def test_a_target_without_its_credential_is_passed_over(client: str) -> None:
+def test_a_target_without_a_credential_is_skipped(client: str) -> None:
     async def scene() -> None:
         async with ScriptedUpstream() as upstream:
             toml = config(upstream.url, **two("anthropic", "demo", server="retries = 3"))
@@ -170,8 +170,8 @@ def test_a_target_without_its_credential_is_passed_over(client: str) -> None:
     asyncio.run(scene())
 
 
-def test_an_upstream_that_always_breaks_off_is_tried_last() -> None:
-    """A stream that began and broke off counts against its target too."""
+def test_an_upstream_that_always_cuts_its_answer_is_tried_last() -> None:
+    """A cut stream counts as a failure of its target."""
 
     async def scene() -> None:
         upstream = ScriptedUpstream(pace=1)
@@ -187,7 +187,7 @@ def test_an_upstream_that_always_breaks_off_is_tried_last() -> None:
 ROUTE = '[[routes]]\nmatch = "any"\nto = ["a/demo-500", "g/demo-503"]'
 
 
-def test_all_of_them_fail() -> None:
+def test_the_error_when_all_targets_fail() -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream(), more=ROUTE) as gateway:
             (await ask(gateway, "openai-responses", "any")).is_refusal(503)

@@ -1,14 +1,14 @@
-"""Upstreams in trouble after they began: what was said stays said, then an error in the client's protocol."""
+"""Upstreams that fail in mid-stream: sent text stays, then an error in the client's protocol follows."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
 
 import pytest
+from gateway_harness import SHORT, RawClient, ask, ask_all, asking, before, soon
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait
 from support.wires import PROTOCOLS
-from troubles import SHORT, Leaving, ask, ask_all, asking, before, soon
 
 from dragoman.gateway import attempt, reply
 
@@ -18,29 +18,29 @@ WORDS = "Please say that it costs 5 € and not 7"
 
 
 def spoken(protocol: str) -> bytes:
-    """A whole stream of words only, in the upstream's protocol."""
+    """A complete stream of text in the upstream's protocol."""
     return sent(reply_to(protocol, question("demo", WORDS, stream=True).changed(tools=())))
 
 
 def opening(protocol: str) -> bytes:
-    """The beginning of a stream in which nothing has been said yet."""
+    """The beginning of a stream, before any text."""
     return sent(reply_to(protocol, question("demo-overloaded", stream=True))).split(b"\n\n")[0] + b"\n\n"
 
 
-def in_the_euro(protocol: str) -> bytes:
+def cut_within_a_character(protocol: str) -> bytes:
     data = spoken(protocol)
     return data[: data.index("€".encode()) + 1]
 
 
 @CLIENTS
 @pytest.mark.parametrize("model", ["demo-cut", "demo-error", "demo-stall"])
-def test_a_stream_that_breaks_off_ends_in_an_error(model: str, client: str) -> None:
+def test_a_cut_stream_ends_in_an_error(model: str, client: str) -> None:
     async def scene() -> None:
         each = SILENT if model == "demo-stall" else ""
         async with before(ScriptedUpstream(pace=1), each=each) as gateway:
             for got in await ask_all(gateway, client, model, streams=[True]):
                 message = got.is_broken_off()
-                assert got.said["text"], "what was said before is kept"
+                assert got.said["text"], "earlier text is kept"
                 assert got.said["tool_calls"] == [] or client != "gemini"
                 expected = {"demo-error": "broke down", "demo-stall": "(idle_timeout)"}.get(model, "broke")
                 assert expected in message
@@ -55,13 +55,13 @@ def test_a_stream_that_breaks_off_ends_in_an_error(model: str, client: str) -> N
 @CLIENTS
 @pytest.mark.parametrize("reset", [True, False], ids=["reset", "closed"])
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_a_break_in_the_middle_of_a_character(upstream: str, reset: bool, client: str) -> None:
+def test_a_cut_within_a_character(upstream: str, reset: bool, client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as gateway:
-            served.script([in_the_euro(upstream), Wait(0.05), Cut(reset=reset)])
+            served.script([cut_within_a_character(upstream), Wait(0.05), Cut(reset=reset)])
             got = await ask(gateway, client, f"{SHORT[upstream]}/m")
-            # Words that came whole are there, the torn ones are not.
+            # Complete text is there, the cut character is not.
             if got.status == 200:
                 assert "broke" in got.is_broken_off()
                 assert "�" not in got.said["text"]
@@ -74,7 +74,7 @@ def test_a_break_in_the_middle_of_a_character(upstream: str, reset: bool, client
 @CLIENTS
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_the_end_of_the_connection_is_not_the_end_of_the_answer(upstream: str, client: str) -> None:
-    """Every place a stream can be closed at, between two frames: only the last one is a clean end."""
+    """The connection closes after each frame in turn. Only the last one is a clean end."""
     frames = spoken(upstream).split(b"\n\n")[:-1]
 
     async def scene() -> None:
@@ -84,7 +84,7 @@ def test_the_end_of_the_connection_is_not_the_end_of_the_answer(upstream: str, c
                 served.script(b"\n\n".join(frames[:count]) + b"\n\n")
                 got = await ask(gateway, client, f"{SHORT[upstream]}/m")
                 if got.said["stop"] != "error":
-                    # What may still follow, usage and the last frame, is not the model's to say.
+                    # Only usage and the last frame may still follow.
                     assert b'"stop"' in b"".join(frames[:count]) or b"end_turn" in b"".join(frames[:count])
             served.script(spoken(upstream))
             got = await ask(gateway, client, f"{SHORT[upstream]}/m")
@@ -95,7 +95,7 @@ def test_the_end_of_the_connection_is_not_the_end_of_the_answer(upstream: str, c
 
 
 @CLIENTS
-def test_an_answer_without_end_is_ended(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_answer_is_ended(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "MAX_RECEIVED", 2**17)
 
     async def scene() -> None:
@@ -111,8 +111,8 @@ def test_an_answer_without_end_is_ended(client: str, monkeypatch: pytest.MonkeyP
 
 
 def _long(protocol: str) -> Iterator[bytes]:
-    """An answer that says the same words again and again."""
-    before_the_euro = in_the_euro(protocol).rpartition(b"\n\n")[0]
+    """An answer that repeats the same text."""
+    before_the_euro = cut_within_a_character(protocol).rpartition(b"\n\n")[0]
     words = before_the_euro.rpartition(b"\n\n")[2] + b"\n\n"
     yield before_the_euro + b"\n\n"
     while True:
@@ -127,7 +127,7 @@ def _counted(frame: bytes, count: list[int]) -> Iterable[bytes]:
 
 @CLIENTS
 def test_a_client_that_does_not_read_stops_the_upstream(client: str) -> None:
-    """The gateway keeps a bounded part of an endless answer, however fast it comes."""
+    """The gateway buffers a limited part of an endless answer, however fast it arrives."""
 
     async def scene() -> None:
         served = ScriptedUpstream()
@@ -145,7 +145,7 @@ def test_a_client_that_does_not_read_stops_the_upstream(client: str) -> None:
 
         async with before(served) as gateway:
             served.script(Reply(steps=steps(), content_type=upstreams.STREAM))
-            async with Leaving(gateway) as slow:
+            async with RawClient(gateway) as slow:
                 await slow.post(*asking(client, "c/m"))
                 await slow.until(b"and so on")
                 await soon(lambda: False, 0.5)
@@ -157,7 +157,7 @@ def test_a_client_that_does_not_read_stops_the_upstream(client: str) -> None:
                     await slow.listen(0.1)
                     if count[0] > sent_by_then:
                         break
-                assert count[0] > sent_by_then, "the upstream was not let go on"
+                assert count[0] > sent_by_then, "the upstream was not allowed to continue"
             assert await served.last.wait_closed()
             assert await gateway.idle()
 
@@ -165,7 +165,7 @@ def test_a_client_that_does_not_read_stops_the_upstream(client: str) -> None:
 
 
 @CLIENTS
-def test_beginnings_without_end_are_not_hoarded(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_events_without_text_are_limited(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply, "MOST_HELD", 4096)
 
     async def scene() -> None:
@@ -175,14 +175,14 @@ def test_beginnings_without_end_are_not_hoarded(client: str, monkeypatch: pytest
         async with before(served, each=SILENT) as gateway:
             served.script(steps)
             got = await ask(gateway, client, "a/m")
-            # An Anthropic client gets the pings as they come; the others never hear of them.
+            # An Anthropic client gets the pings; other clients do not.
             message = got.is_broken_off() if client == "anthropic" else got.is_refusal(504)
             assert "(idle_timeout)" in message
 
     asyncio.run(scene())
 
 
-def test_a_fault_of_our_own_in_mid_stream_is_told_and_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_of_ours_in_mid_stream_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = attempt.Exchange.feed
 
     def broken(self: attempt.Exchange, data: bytes) -> bytes:
@@ -192,16 +192,16 @@ def test_a_fault_of_our_own_in_mid_stream_is_told_and_not_mixed(monkeypatch: pyt
 
     monkeypatch.setattr(attempt.Exchange, "feed", broken)
     for data in asyncio.run(_through_our_fault()):
-        assert b"ZeroDivisionError" in data
+        assert b"Dragoman failed because of a bug; the gateway's log has the details" in data
         assert data.endswith(b"0\r\n\r\n")
-    # Not even the error can be said: then nothing is, and the transfer has no end.
+    # If even the error cannot be written, the connection breaks.
     monkeypatch.setattr(attempt.Exchange, "fail", lambda *_: 1 / 0)
     for data in asyncio.run(_through_our_fault()):
         assert not data.endswith(b"0\r\n\r\n")
 
 
 async def _through_our_fault() -> list[bytes]:
-    """What each client gets, on a bare socket."""
+    """The raw bytes that each client gets."""
     frames = sent(reply_to("openai-chat", question(stream=True))).split(b"\n\n")
     first = next(number for number, frame in enumerate(frames) if b"tool_calls" in frame)
     upstream = ScriptedUpstream(pace=1)
@@ -209,9 +209,9 @@ async def _through_our_fault() -> list[bytes]:
     async with before(upstream) as gateway:
         for client in PROTOCOLS:
             upstream.script([b"\n\n".join([*frames[:first], b""]), Wait(0.05), b"\n\n".join(frames[first:])])
-            async with Leaving(gateway) as plain:
+            async with RawClient(gateway) as plain:
                 await plain.post(*asking(client, "c/m"))
-                heard.append(await plain.listen(0.2))
+                heard.append(await plain.listen(20, b"0\r\n\r\n", times=1))
             assert heard[-1].count(b"HTTP/1.1") == 1
             assert b"secret-in-a-traceback" not in heard[-1]
         assert gateway.total("requests", outcome="server") == 4

@@ -1,15 +1,15 @@
-"""Conversations over several turns: reasoning that comes back, responses gone on from, calls asked again."""
+"""Conversations over several turns: carried reasoning, continued responses, reasked calls."""
 
 import asyncio
 import json
 from typing import Any
 
 import pytest
+from gateway_harness import SHORT, Gateway, Got, ask, before, post, send
 from support import scripted_upstream as upstreams
 from support.scripted_talk import CALL, answered, calls_of, parts_of, question, reply_to, written
 from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
-from troubles import SHORT, Gateway, Got, ask, before, post, send
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)
@@ -48,7 +48,7 @@ def test_reasoning_comes_back_through_a_chat_client(stream: bool, upstream: str)
 
 
 @pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES, GEMINI])
-def test_reasoning_reaches_nobody_else(upstream: str) -> None:
+def test_reasoning_reaches_no_other_upstream(upstream: str) -> None:
     async def scene() -> None:
         async with ScriptedUpstream() as elsewhere:
             served = ScriptedUpstream()
@@ -61,7 +61,7 @@ def test_reasoning_reaches_nobody_else(upstream: str) -> None:
                     assert "“Sunny”" in (await send(gateway, CHAT, there)).said["text"]
                     assert SEAL not in elsewhere.last.body
                     assert ENVELOPE not in elsewhere.last.body
-                # And from one caller to another neither: the key is whose conversation it is.
+                # Nor another client: the key identifies the owner of a conversation.
                 again = answered(request, parts_of(got.said), "Sunny")
                 (await send(gateway, CHAT, again, x_api_key="somebody-else")).is_refusal(400)
                 assert SEAL not in served.last.body
@@ -70,7 +70,7 @@ def test_reasoning_reaches_nobody_else(upstream: str) -> None:
 
 
 def continued(client: str, body: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """The next request of an agent that sends back exactly what it got, with the result of its call."""
+    """The next request of an agent that echoes the answer unchanged, with the result of its call."""
     if client == ANTHROPIC:
         call = next(block for block in answer["content"] if block["type"] == "tool_use")
         result = {"type": "tool_result", "tool_use_id": call["id"], "content": "Sunny"}
@@ -111,7 +111,7 @@ async def respond(gateway: Gateway, body: dict[str, Any], **headers: str) -> Got
 @UPSTREAMS
 @BOTH
 @pytest.mark.parametrize("model", ["demo", "demo-sealed"])
-def test_a_response_can_be_gone_on_from(model: str, stream: bool, upstream: str) -> None:
+def test_a_response_can_be_continued(model: str, stream: bool, upstream: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         async with before(served) as gateway:
@@ -125,11 +125,11 @@ def test_a_response_can_be_gone_on_from(model: str, stream: bool, upstream: str)
             assert second.status == 200, second.body
             assert "“Sunny”" in second.said["text"]
             assert b"Rome" in served.last.body, "the upstream has the whole conversation"
-            # And on from there.
+            # Continue once more.
             body |= {"input": "Thank you", "previous_response_id": second.said["id"]}
             assert (await respond(gateway, body)).status == 200
             assert b"Sunny" in served.last.body
-            # Somebody else cannot.
+            # Another client cannot.
             refused = await respond(gateway, body, authorization="Bearer somebody-else")
             assert "not found" in refused.is_refusal(400)
             assert b"previous_response_not_found" in refused.body
@@ -140,7 +140,7 @@ def test_a_response_can_be_gone_on_from(model: str, stream: bool, upstream: str)
 @CLIENTS
 @UPSTREAMS
 @BOTH
-def test_a_call_that_does_not_fit_is_asked_for_again(stream: bool, upstream: str, client: str) -> None:
+def test_an_invalid_call_is_reasked(stream: bool, upstream: str, client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         async with before(served, more=REASK) as gateway:
@@ -152,15 +152,15 @@ def test_a_call_that_does_not_fit_is_asked_for_again(stream: bool, upstream: str
             assert gateway.total("tokens", kind="input") == usage["input"]
             assert gateway.total("tokens", kind="output") == usage["output"]
             once = await ask(gateway, client, f"{SHORT[upstream]}/demo", stream=stream)
-            assert usage["input"] > 2 * once.said["usage"]["input"] > 0, "both turns were paid for"
+            assert usage["input"] > 2 * once.said["usage"]["input"] > 0, "usage counts both turns"
 
     asyncio.run(scene())
 
 
 @CLIENTS
 @UPSTREAMS
-def test_asking_again_may_fail(upstream: str, client: str) -> None:
-    """Words that went out before stay; what follows is an error, never a second answer."""
+def test_a_reask_may_fail(upstream: str, client: str) -> None:
+    """Sent text stays. An error follows, never a second answer."""
 
     async def scene() -> None:
         served = ScriptedUpstream()

@@ -1,4 +1,4 @@
-"""Every path of the contract, its headers, and errors in the caller's own shape."""
+"""Every documented path and header, and errors in the client's own shape."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,6 @@ CHAT = {"model": "demo", "messages": ASKED}
 IN_GEMINI = ("candidates", 0, "content", "parts", 0, "text")
 RESPONSES = {"model": "demo", "input": "Hello"}
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +45,7 @@ def running(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
         yield served
 
 
-def said(got: Got, *way: str | int) -> str:
+def answer_text(got: Got, *way: str | int) -> str:
     value = got.json
     for step in way:
         value = value[step]
@@ -76,10 +69,10 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("path", "body", "way"), ANSWERS, ids=[path for path, *_ in ANSWERS])
-def test_every_path_answers(path: str, body: Any, way: tuple[str | int, ...], running: Gateway) -> None:
+def test_every_path_is_served(path: str, body: Any, way: tuple[str | int, ...], running: Gateway) -> None:
     got = post(running.url + path, body)
     assert got.status == 200, got.body
-    assert "You said: “Hello”" in said(got, *way)
+    assert "You said: “Hello”" in answer_text(got, *way)
     assert re.fullmatch("[0-9a-f]{16}", got.headers["x-dragoman-exchange"])
     assert "x-dragoman-warnings" not in got.headers
 
@@ -102,7 +95,7 @@ def test_streams(path: str, body: Any, end: bytes, running: Gateway) -> None:
     assert end in got.body
 
 
-def test_what_was_dropped_is_said(running: Gateway) -> None:
+def test_dropped_parts_are_in_the_warnings_header(running: Gateway) -> None:
     got = post(f"{running.url}/v1/messages", {**MESSAGES, "top_k": 5})
     assert got.status == 200
     assert "top_k" in got.headers["x-dragoman-warnings"]
@@ -110,20 +103,23 @@ def test_what_was_dropped_is_said(running: Gateway) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/", "/api/hello", "/healthz"])
-def test_it_is_there(method: str, path: str, running: Gateway) -> None:
+def test_healthz_answers(method: str, path: str, running: Gateway) -> None:
     got = call(running.url + path, method)
     assert got.status == 200
     assert got.headers["x-dragoman-exchange"]
 
 
-def test_health_says_how_many_answers_are_under_way(running: Gateway) -> None:
-    assert call(f"{running.url}/healthz").json == {"status": "ok", "streams": 0}
+def test_healthz_counts_running_answers(running: Gateway) -> None:
+    told = {"status": "ok", "streams": 0, "store": "ok", "receipts_lost": 0}
+    assert call(f"{running.url}/healthz").json == told
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/responses"])
 @pytest.mark.parametrize("headers", [{}, {"upgrade": "websocket", "connection": "Upgrade"}])
-def test_a_get_that_opens_no_websocket_says_so(path: str, headers: dict[str, str], running: Gateway) -> None:
-    """A proxy may take the handshake apart. Codex posts after a 426, and only after that."""
+def test_a_get_without_a_websocket_handshake_gets_426(
+    path: str, headers: dict[str, str], running: Gateway
+) -> None:
+    """A proxy may remove the handshake headers. Codex falls back to POST only after a 426."""
     got = call(running.url + path, **headers)
     assert got.status == 426
     assert got.headers["upgrade"] == "websocket"
@@ -167,7 +163,7 @@ def test_an_unknown_path_is_an_error_in_the_callers_shape(
         ("POST", "/v1/models", "GET,HEAD"),
     ],
 )
-def test_a_wrong_method_says_which_is_right(method: str, path: str, allowed: str, running: Gateway) -> None:
+def test_a_wrong_method_names_the_right_one(method: str, path: str, allowed: str, running: Gateway) -> None:
     got = call(running.url + path, method)
     assert got.status == 405
     assert got.headers["allow"] == allowed
@@ -186,14 +182,14 @@ def test_a_wrong_method_says_which_is_right(method: str, path: str, allowed: str
     ],
 )
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b"null", b"[" * 50_000])
-def test_a_body_that_cannot_be_read(path: str, kind: str, body: bytes, running: Gateway) -> None:
+def test_an_unreadable_body_is_refused(path: str, kind: str, body: bytes, running: Gateway) -> None:
     got = post(running.url + path, body)
     assert got.status == 400, got.body
     assert error_type(got) == kind
     assert got.headers["x-dragoman-exchange"]
 
 
-def test_a_model_without_a_route_is_named_with_its_neighbours(running: Gateway) -> None:
+def test_the_error_for_an_unknown_model_suggests_similar_names(running: Gateway) -> None:
     got = post(f"{running.url}/v1/messages", {**MESSAGES, "model": "favorite"})
     assert (got.status, error_type(got)) == (404, "not_found_error")
     assert "favourite" in got.json["error"]["message"]
@@ -202,7 +198,7 @@ def test_a_model_without_a_route_is_named_with_its_neighbours(running: Gateway) 
 # Models
 
 
-def test_models_in_the_shape_the_headers_ask_for(running: Gateway) -> None:
+def test_models_are_listed_in_the_clients_shape(running: Gateway) -> None:
     openai = call(f"{running.url}/v1/models").json
     assert (openai["object"], openai["data"][0]["object"]) == ("list", "model")
     anthropic = call(f"{running.url}/v1/models", anthropic_version="2023-06-01").json
@@ -213,7 +209,7 @@ def test_models_in_the_shape_the_headers_ask_for(running: Gateway) -> None:
     assert gemini == call(f"{running.url}/v1/models", x_goog_api_key="k").json
 
 
-def test_one_model_is_there_if_a_request_for_it_would_go_somewhere(running: Gateway) -> None:
+def test_a_single_model_exists_if_it_has_a_route(running: Gateway) -> None:
     for name in ("favourite", "demo-leak", "gemini/any-model", "anthropic%2Fdemo"):
         shown = name.replace("%2F", "/")
         assert call(f"{running.url}/v1/models/{name}").json["id"] == shown
@@ -227,7 +223,7 @@ def test_one_model_is_there_if_a_request_for_it_would_go_somewhere(running: Gate
 
 
 @pytest.mark.parametrize("upstream_name", ["anthropic", "gemini", "openai-responses"])
-def test_tokens_are_counted_by_who_can(
+def test_tokens_are_counted_by_the_upstream_if_it_can(
     upstream_name: str, running: Gateway, upstream: ScriptedUpstream
 ) -> None:
     got = post(
@@ -245,7 +241,7 @@ def test_tokens_are_counted_by_who_can(
         assert "x-dragoman-warnings" not in counted.headers
 
 
-def test_tokens_are_estimated_where_nobody_counts_and_that_is_said(running: Gateway) -> None:
+def test_tokens_are_estimated_with_a_warning_if_the_upstream_cannot_count(running: Gateway) -> None:
     body = {"model": "openai-chat/demo", "messages": [{"role": "user", "content": "word " * 720}]}
     got = post(f"{running.url}/v1/messages/count_tokens", body)
     assert 700 < got.json["input_tokens"] < 900
@@ -253,7 +249,9 @@ def test_tokens_are_estimated_where_nobody_counts_and_that_is_said(running: Gate
     assert "percent" in got.headers["x-dragoman-warnings"]
 
 
-def test_an_upstream_that_has_no_count_is_asked_once(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_an_upstream_without_token_counting_is_asked_once(
+    running: Gateway, upstream: ScriptedUpstream
+) -> None:
     upstream.script(status(404, b"{}"))
     before = len(upstream.seen)
     body = {"model": "openai-responses/demo", "messages": ASKED}
@@ -277,7 +275,7 @@ def test_a_count_that_fails_is_estimated(running: Gateway, upstream: ScriptedUps
 # The rest
 
 
-def test_no_page_of_another_site_is_let_in(running: Gateway) -> None:
+def test_pages_of_other_sites_are_refused(running: Gateway) -> None:
     got = call(f"{running.url}/v1/messages", "OPTIONS", origin="https://evil.example")
     assert got.status == 403
     got = post(f"{running.url}/v1/chat/completions", CHAT, origin="http://localhost:3000")

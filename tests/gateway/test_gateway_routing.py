@@ -1,4 +1,4 @@
-"""Where requests go, seen from both ends: aliases, tiers, parameters, limits, waits and rests."""
+"""Routing through the gateway: aliases, tiers, parameters, limits, retry delays and cooldowns."""
 
 import time
 from collections.abc import Iterator
@@ -13,13 +13,6 @@ from dragoman.config import from_environment
 from dragoman.gateway.state import State
 
 ASKED = [{"role": "user", "content": "Hello"}]
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def ask(served: Gateway, model: str = "any", **more: Any) -> Got:
     return post(f"{served.url}/v1/messages", {"model": model, "max_tokens": 100, "messages": ASKED, **more})
 
 
-def asked_for(served: ScriptedUpstream) -> list[str]:
+def requested_model(served: ScriptedUpstream) -> list[str]:
     return [seen.json["model"] for seen in served.seen]
 
 
@@ -65,8 +58,8 @@ def test_aliases_tiers_and_routes(loop: Loop, one: ScriptedUpstream, two: Script
             "?",
         ):
             assert ask(served, model).status == 200
-        assert asked_for(one) == ["s", "m", "b", "rest"]
-        assert asked_for(two) == ["quick-1", "local-x", "y"]
+        assert requested_model(one) == ["s", "m", "b", "rest"]
+        assert requested_model(two) == ["quick-1", "local-x", "y"]
         listed = [model["id"] for model in call(f"{served.url}/v1/models").json["data"]]
         assert listed[0] == "fast"
         assert "one/b" in listed
@@ -83,12 +76,12 @@ def test_the_three_sizes_of_claude_code_proxy_need_no_config(loop: Loop, one: Sc
     with gateway(State(from_environment(env), env=env), loop) as served:
         for model in ("claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5", "gpt-whatever"):
             assert ask(served, model).status == 200
-    assert asked_for(one) == ["vendor/big", "mid", "tiny", "gpt-whatever"]
+    assert requested_model(one) == ["vendor/big", "mid", "tiny", "gpt-whatever"]
     assert {seen.path for seen in one.seen} == {"/v1/chat/completions"}
     assert {seen.key for seen in one.seen} == {"sk-mine"}
 
 
-def test_parameters_of_a_target_are_set_in_its_own_words(loop: Loop, one: ScriptedUpstream) -> None:
+def test_params_of_a_target_are_set_in_its_protocol(loop: Loop, one: ScriptedUpstream) -> None:
     params = '{ temperature = 0.2, provider = { order = ["a"] } }'
     config = upstream("one", one.url) + to(f'{{ target = "one/m", params = {params} }}')
     with gateway(config, loop) as served:
@@ -98,9 +91,7 @@ def test_parameters_of_a_target_are_set_in_its_own_words(loop: Loop, one: Script
 
 
 @pytest.mark.parametrize("protocol", ["openai-chat", "anthropic"])
-def test_no_more_tokens_are_asked_for_than_there_are(
-    protocol: str, loop: Loop, one: ScriptedUpstream
-) -> None:
+def test_max_tokens_is_clamped_to_the_models_limit(protocol: str, loop: Loop, one: ScriptedUpstream) -> None:
     limits = 'models = [{ name = "m", max_output = 50 }]'
     with gateway(upstream("one", one.url, protocol, limits), loop) as served:
         got = ask(served, "one/m")
@@ -109,7 +100,7 @@ def test_no_more_tokens_are_asked_for_than_there_are(
         assert "max-tokens-clamped max_tokens" in got.headers["x-dragoman-warnings"]
 
 
-def test_what_an_anthropic_client_opted_into_goes_along(loop: Loop, one: ScriptedUpstream) -> None:
+def test_beta_headers_of_an_anthropic_client_are_passed_on(loop: Loop, one: ScriptedUpstream) -> None:
     config = upstream("one", one.url, "anthropic", 'headers = { "anthropic-beta" = "mine-1" }')
     body = {"model": "m", "max_tokens": 10, "messages": ASKED}
     with gateway(config, loop) as served:
@@ -119,7 +110,7 @@ def test_what_an_anthropic_client_opted_into_goes_along(loop: Loop, one: Scripte
         assert one.last.headers["anthropic-beta"] == "mine-1,a-1"
 
 
-# Trouble
+# Failures
 
 
 def fallback(*urls: str, retries: int = 0) -> str:
@@ -128,7 +119,7 @@ def fallback(*urls: str, retries: int = 0) -> str:
     return f"[server]\nretries = {retries}\n{upstreams}" + to(*(f'"{name}/m"' for name in names))
 
 
-def test_the_next_target_is_tried_when_nobody_listens(loop: Loop, one: ScriptedUpstream) -> None:
+def test_the_next_target_is_tried_if_the_first_is_unreachable(loop: Loop, one: ScriptedUpstream) -> None:
     with gateway(fallback(refused_url(), one.url), loop) as served:
         assert ask(served).status == 200
         assert ask(served, stream=True).status == 200
@@ -160,10 +151,10 @@ def test_an_overload_inside_a_200_fails_over(loop: Loop, one: ScriptedUpstream) 
         got = ask(served, stream=True)
         assert got.status == 200
         assert b"message_stop" in got.body
-    assert asked_for(one) == ["demo-overloaded", "demo"]
+    assert requested_model(one) == ["demo-overloaded", "demo"]
 
 
-def test_a_retry_waits_as_long_as_it_is_told(loop: Loop, one: ScriptedUpstream) -> None:
+def test_a_retry_waits_for_retry_after(loop: Loop, one: ScriptedUpstream) -> None:
     one.script(status(429, b"{}", retry_after="0.2"), status(503, b"{}", retry_after="0.1"))
     with gateway(fallback(one.url, retries=2), loop) as served:
         assert ask(served).status == 200
@@ -173,9 +164,7 @@ def test_a_retry_waits_as_long_as_it_is_told(loop: Loop, one: ScriptedUpstream) 
 
 
 @pytest.mark.parametrize("after", ["3600", "Fri, 31 Dec 2027 23:59:59 GMT"])
-def test_who_must_wait_longer_than_anybody_would_is_told(
-    after: str, loop: Loop, one: ScriptedUpstream
-) -> None:
+def test_a_long_retry_after_is_passed_to_the_client(after: str, loop: Loop, one: ScriptedUpstream) -> None:
     one.otherwise = status(429, b"{}", retry_after=after)
     with gateway(fallback(one.url, retries=2), loop) as served:
         got = ask(served)
@@ -185,7 +174,7 @@ def test_who_must_wait_longer_than_anybody_would_is_told(
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", "nan", "inf", ""])
-def test_a_wait_that_means_nothing_is_not_passed_on(after: str, loop: Loop, one: ScriptedUpstream) -> None:
+def test_a_meaningless_retry_after_is_not_passed_on(after: str, loop: Loop, one: ScriptedUpstream) -> None:
     one.otherwise = status(429, b"{}", retry_after=after)
     with gateway(fallback(one.url), loop) as served:
         got = ask(served)
@@ -193,7 +182,7 @@ def test_a_wait_that_means_nothing_is_not_passed_on(after: str, loop: Loop, one:
     assert got.headers.get("retry-after") in (None, "0")
 
 
-def test_a_failing_target_goes_last_until_it_has_rested(
+def test_a_failing_target_goes_last_during_its_cooldown(
     loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     one.script(*[status(500, b"{}")] * 3)
@@ -202,9 +191,9 @@ def test_a_failing_target_goes_last_until_it_has_rested(
             assert ask(served).status == 200
         assert (len(one.seen), len(two.seen)) == (3, 3)
         assert ask(served).status == 200
-        assert (len(one.seen), len(two.seen)) == (3, 4)  # it rests
+        assert (len(one.seen), len(two.seen)) == (3, 4)  # it is cooling down
         two.script(status(500, b"{}"))
-        assert ask(served).status == 200  # and is asked all the same before nobody is
+        assert ask(served).status == 200  # and is still tried before the request fails
         assert (len(one.seen), len(two.seen)) == (4, 5)
         one.script(status(429, b"{}", retry_after="60"))
         assert ask(served).status == 200
@@ -214,7 +203,7 @@ def test_a_failing_target_goes_last_until_it_has_rested(
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
-def test_a_rest_does_not_follow_the_time_of_day(
+def test_a_cooldown_uses_the_monotonic_clock(
     jump: float, loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     one.script(status(429, b"{}", retry_after="60"))
@@ -222,7 +211,7 @@ def test_a_rest_does_not_follow_the_time_of_day(
         assert ask(served).status == 200
         served.state.clock = lambda: time.time() + jump
         assert ask(served).status == 200
-        assert len(one.seen) == 1, "it rests, whatever the clock on the wall says"
+        assert len(one.seen) == 1, "the cooldown ignores the wall clock"
         served.state.monotonic = lambda: time.monotonic() + 61
         assert ask(served).status == 200
         assert len(one.seen) == 2

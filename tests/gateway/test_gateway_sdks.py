@@ -37,7 +37,7 @@ def every_pair(test: object) -> object:
 
 
 @every_pair
-def test_words(client: str, upstream: str, stream: bool, running: Gateway) -> None:
+def test_text(client: str, upstream: str, stream: bool, running: Gateway) -> None:
     talk = TALKS[client](running.url, f"{upstream}/demo", stream=stream)
     assert "You said: “Hello there”" in talk.ask("Hello there", tools=False).text
 
@@ -52,10 +52,10 @@ def test_a_call_and_its_result(client: str, upstream: str, stream: bool, running
 
 
 @every_pair
-def test_signed_reasoning_comes_back_to_who_signed_it(
+def test_signed_reasoning_comes_back_to_its_issuer(
     client: str, upstream: str, stream: bool, running: Gateway
 ) -> None:
-    """The model refuses a history whose signatures are lost or not its own, as the real ones do."""
+    """Like real models, the scripted one refuses lost or foreign signatures in a history."""
     talk = TALKS[client](running.url, f"{upstream}/demo-sealed", stream=stream)
     called = talk.ask(QUESTION, think=True)
     assert "choose the first thing that fits" in called.thinking

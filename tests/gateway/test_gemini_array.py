@@ -1,14 +1,14 @@
-"""`streamGenerateContent` without `alt=sse`: one JSON array, element by element, as Google gives it."""
+"""`streamGenerateContent` without `alt=sse`: one JSON array, element by element, as Google sends it."""
 
 import asyncio
 import doctest
 import json
 
 import pytest
+from gateway_harness import SHORT, Got, RawClient, asking, before, post
 from support.scripted_upstream import Cut, ScriptedUpstream, Wait, status
 from support.wires import GEMINI, PROTOCOLS
-from test_faults_midstream import in_the_euro, spoken
-from troubles import SHORT, Got, Leaving, asking, before, post
+from test_faults_midstream import cut_within_a_character, spoken
 
 from dragoman.wire import arrays
 
@@ -21,14 +21,14 @@ def array_asking(name: str) -> tuple[str, bytes]:
 
 
 def as_events(got: Got) -> Got:
-    """The same elements as the stream they would have been, for the laws to judge."""
+    """The same elements as server-sent events, for the judges."""
     assert got.status == 200
     assert got.headers["content-type"].startswith("application/json")
     frames = [b"data: " + json.dumps(element).encode() + b"\r\n\r\n" for element in json.loads(got.body)]
     return Got(GEMINI, True, 200, {**got.headers, "content-type": "text/event-stream"}, b"".join(frames))
 
 
-def test_the_writer() -> None:
+def test_the_examples_of_the_array_writer() -> None:
     assert doctest.testmod(arrays).failed == 0
     assert json.loads(arrays.ArrayWriter().close()) == []
 
@@ -47,8 +47,8 @@ def test_the_answer_is_one_array(upstream: str) -> None:
 
 
 @UPSTREAMS
-def test_a_break_is_an_element_too(upstream: str) -> None:
-    at = in_the_euro(upstream).rindex(b"\n\n") + 2
+def test_a_cut_stream_ends_with_an_error_element(upstream: str) -> None:
+    at = cut_within_a_character(upstream).rindex(b"\n\n") + 2
 
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
@@ -61,14 +61,14 @@ def test_a_break_is_an_element_too(upstream: str) -> None:
     asyncio.run(scene())
 
 
-def test_elements_come_as_they_are_said() -> None:
-    at = in_the_euro(GEMINI).rindex(b"\n\n") + 2
+def test_elements_arrive_when_they_are_sent() -> None:
+    at = cut_within_a_character(GEMINI).rindex(b"\n\n") + 2
 
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as here:
             served.script([spoken(GEMINI)[:at], Wait(5), spoken(GEMINI)[at:]])
-            async with Leaving(here) as plain:
+            async with RawClient(here) as plain:
                 await plain.post(*array_asking("g"))
                 await plain.until(b"costs")
                 assert b"\r\n[{" in plain.got
@@ -77,7 +77,7 @@ def test_elements_come_as_they_are_said() -> None:
 
 
 @pytest.mark.parametrize("way", ["alt=sse", "$alt=sse", "accept"])
-def test_who_asks_for_events_gets_them(way: str) -> None:
+def test_alt_sse_gives_server_sent_events(way: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as here:
@@ -92,7 +92,7 @@ def test_who_asks_for_events_gets_them(way: str) -> None:
     asyncio.run(scene())
 
 
-def test_before_the_first_word_an_error_is_a_status() -> None:
+def test_an_error_before_the_first_text_is_an_http_status() -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as here:

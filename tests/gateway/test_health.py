@@ -1,4 +1,4 @@
-"""Cooldowns: when a target is left alone, and when it is asked again."""
+"""Cooldowns: when a target is skipped, and when it is tried again."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def test_a_single_failure_is_forgiven() -> None:
     assert health.state("t", 1) == "well"
 
 
-def test_failures_in_a_row_cool_down_then_one_may_try() -> None:
+def test_repeated_failures_start_a_cooldown_and_then_one_trial() -> None:
     health = failing(3)
     assert health.state("t", 4.9) == "cooling"
     assert health.snapshot(1) == {"t": 4}
@@ -45,7 +45,7 @@ def test_each_failed_trial_doubles_the_pause_up_to_a_bound() -> None:
     assert pauses == [10, 20, 40, 60, 60, 60]
 
 
-def test_a_target_that_says_how_long_is_believed_at_once_and_within_reason() -> None:
+def test_retry_after_starts_a_limited_cooldown_at_once() -> None:
     health = Health(POLICY)
     health.failed("t", 0, retry_after=42)
     assert health.until("t") == 42
@@ -61,7 +61,7 @@ def test_late_failures_of_earlier_requests_do_not_lengthen_the_pause() -> None:
     assert health.until("t") == 31
 
 
-def test_a_trial_that_never_ends_does_not_bar_the_target() -> None:
+def test_a_trial_that_never_ends_does_not_block_the_target() -> None:
     health = failing(3)
     health.began("t", 5)
     assert health.state("t", 34) == "cooling"
@@ -89,7 +89,7 @@ def test_a_new_config_forgets_old_targets() -> None:
     assert [*health.snapshot(0)] == ["a/x", "b/y"]
 
 
-def test_invented_names_do_not_fill_the_memory() -> None:
+def test_unknown_model_names_use_limited_memory() -> None:
     health = Health(POLICY)
     for number in range(10_000):
         health.failed(f"t/{number}", 0, retry_after=9)
@@ -106,7 +106,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_whatever_happens_every_target_is_tried_again(steps: list[tuple[str, str, float]]) -> None:
+def test_every_target_is_eventually_tried_again(steps: list[tuple[str, str, float]]) -> None:
     health, now = Health(POLICY), 0.0
     for step, key, seconds in steps:
         now += seconds
@@ -125,6 +125,28 @@ def test_whatever_happens_every_target_is_tried_again(steps: list[tuple[str, str
     assert all(health.state(key, now + 3601) != "cooling" for key in "abc")
 
 
-def test_backoff_doubles_is_spread_and_bounded() -> None:
+def test_backoff_doubles_with_jitter_up_to_a_limit() -> None:
     assert [backoff(tries, 1.0) for tries in (1, 2, 3, 9)] == [0.5, 1, 2, 8]
     assert [backoff(tries, 0.0) for tries in (1, 2, 10_000)] == [0.25, 0.5, 4]
+
+
+def test_processes_tell_each_other_of_cooldowns() -> None:
+    one, other = Health(), Health()
+    told: list[str] = []
+    one.on_change = told.append
+    one.failed("up/m", 0.0)
+    one.failed("up/m", 0.0)
+    assert told == []  # it does not cool down yet
+    one.failed("up/m", 0.0)
+    one.failed("up/m", 1.0, retry_after=60.0)
+    assert told == ["up/m", "up/m"]
+    other.adopt("up/m", one.cooldown("up/m", 1.0), 101.0)
+    assert other.state("up/m", 160.0) == "cooling"
+    assert other.state("up/m", 161.0) == "probe"
+    one.began("up/m", 61.0)
+    other.adopt("up/m", one.cooldown("up/m", 61.0), 161.0)
+    assert other.state("up/m", 162.0) == "cooling"  # the other one probes it
+    one.succeeded("up/m")
+    other.adopt("up/m", one.cooldown("up/m", 62.0), 162.0)
+    assert other.failing == {}
+    assert told == ["up/m"] * 4

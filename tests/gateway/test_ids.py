@@ -8,15 +8,15 @@ import pytest
 from dragoman.gateway.ids import new_id
 
 
-def test_no_two_are_the_same() -> None:
+def test_ids_are_unique() -> None:
     drawn = [new_id() for _ in range(1000)]
     assert len(set(drawn)) == 1000
     assert all(re.fullmatch("[0-9a-f]{16}", id) for id in drawn)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="here no process is made by a fork")
-def test_a_forked_process_draws_its_own() -> None:
-    new_id()  # so that some are drawn and not given out
+def test_a_forked_process_has_different_ids() -> None:
+    new_id()  # fills the pool of ids before the fork
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -2,8 +2,10 @@
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from support.plain_http import Got, call, post
 from support.scripted_upstream import FOREVER, ScriptedUpstream, body, in_background, slow_headers
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conform.scripted.answer_bytes import ReplyContext, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, encode_reply
 from dragoman.model.messages import Message, Request, Text
 
 DATA = base64.b64encode(b"\x89PNG" + b"x" * 3000).decode()
@@ -56,18 +58,18 @@ def asked(client: str, *images: str, stream: bool = False) -> tuple[str, dict[st
 
 def words(protocol: str, text: str, *, stream: bool = False) -> Any:
     request = Request(model="m", messages=(Message("user", (Text("x"),)),), stream=stream)
-    return say(ReplyContext(protocol=protocol, request=request), [Text(text)])
+    return encode_reply(ReplyContext(protocol=protocol, request=request), [Text(text)])
 
 
-class Scenery:
-    """A gateway before a model that cannot see, and one that can."""
+class ImageSetup:
+    """A gateway with one model that accepts images and one that does not."""
 
     def __init__(self, served: Gateway, blind: ScriptedUpstream, seeing: ScriptedUpstream) -> None:
         self.served, self.blind, self.seeing = served, blind, seeing
 
-    def ask(self, client: str, *images: str, stream: bool = False) -> Got:
+    def ask(self, client: str, *images: str, stream: bool = False, **headers: str) -> Got:
         path, given = asked(client, *images, stream=stream)
-        return post(self.served.url + path, given)
+        return post(self.served.url + path, given, **headers)
 
     def notices(self, got: Got) -> dict[str, str]:
         receipt = call(f"{self.served.url}/exchanges/{got.headers['x-dragoman-exchange']}").json
@@ -75,7 +77,7 @@ class Scenery:
 
 
 @contextmanager
-def scenery(
+def image_setup(
     protocol: str = CHAT,
     seer: str = CHAT,
     *,
@@ -83,7 +85,8 @@ def scenery(
     more: str = "",
     sees: str = "false",
     timeout: str = "30s",
-) -> Iterator[Scenery]:
+    server: str = "",
+) -> Iterator[ImageSetup]:
     loop = Loop()
     try:
         with in_background() as blind, in_background() as seeing:
@@ -92,6 +95,7 @@ def scenery(
             config = f"""
                 [server]
                 retries = 0
+                {server}
                 [upstreams.blind]
                 protocol = "{protocol}"
                 base_url = "{blind.url}"
@@ -110,7 +114,7 @@ def scenery(
                 to = "blind/*"
             """
             with gateway(config, loop) as served:
-                yield Scenery(served, blind, seeing)
+                yield ImageSetup(served, blind, seeing)
     finally:
         loop.close()
 
@@ -118,8 +122,8 @@ def scenery(
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_an_image_becomes_words(upstream: str, client: str, stream: bool) -> None:
-    with scenery(upstream, client) as it:
+def test_an_image_is_replaced_by_its_description(upstream: str, client: str, stream: bool) -> None:
+    with image_setup(upstream, client) as it:
         it.blind.otherwise = words(upstream, "I see.", stream=stream)
         got = it.ask(client, DATA, stream=stream)
         assert got.status == 200
@@ -132,8 +136,8 @@ def test_an_image_becomes_words(upstream: str, client: str, stream: bool) -> Non
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_without_a_model_that_sees_a_placeholder_says_so(upstream: str, client: str) -> None:
-    with scenery(upstream, describe=False) as it:
+def test_without_a_vision_model_a_placeholder_is_used(upstream: str, client: str) -> None:
+    with image_setup(upstream, describe=False) as it:
         got = it.ask(client, DATA, OTHER)
         assert got.status == 200
         assert it.blind.last.body.decode().count(PLACEHOLDER) == 2
@@ -143,16 +147,44 @@ def test_without_a_model_that_sees_a_placeholder_says_so(upstream: str, client: 
 
 
 def test_an_image_is_described_once() -> None:
-    """Each turn of the conversation repeats it."""
-    with scenery() as it:
+    """Each turn of the conversation repeats the image."""
+    with image_setup() as it:
         it.ask(ANTHROPIC, DATA)
         it.ask(CHAT, DATA, DATA, OTHER)
         assert len(it.seeing.seen) == 2
         assert it.blind.last.body.decode().count(SEEN) == 3
 
 
-def test_images_in_results_of_tools_are_described_too() -> None:
-    with scenery() as it:
+def test_a_description_is_for_the_client_that_it_was_written_for() -> None:
+    with image_setup() as it:
+        for key in ("one-key-1234", "other-key-1234", "one-key-1234"):
+            assert it.ask(CHAT, DATA, x_api_key=key).status == 200
+        assert len(it.seeing.seen) == 2
+
+
+def test_another_process_knows_the_description(tmp_path: Path) -> None:
+    store = f'store = "{tmp_path / "d.db"}"'
+    with image_setup(server=store) as one, image_setup(server=store) as other:
+        one.ask(ANTHROPIC, DATA)
+        other.ask(CHAT, DATA)
+        assert (len(one.seeing.seen), len(other.seeing.seen)) == (1, 0)
+        assert SEEN in other.blind.last.body.decode()
+
+
+def test_the_tokens_of_a_description_are_counted() -> None:
+    with image_setup() as it:
+        it.ask(ANTHROPIC, DATA)
+        page = call(f"{it.served.url}/metrics").body.decode()
+        counted = [
+            line for line in page.splitlines() if 'client="dragoman"' in line and "tokens_total" in line
+        ]
+        kinds = {re.findall(r'kind="(\w+)"', line)[0] for line in counted if not line.endswith(" 0.0")}
+        assert kinds == {"input", "output"}
+        assert all('upstream="seer"' in line and 'model="eye"' in line for line in counted)
+
+
+def test_images_in_tool_results_are_described() -> None:
+    with image_setup() as it:
         call = {"type": "tool_use", "id": "c1", "name": "screenshot", "input": {}}
         result = {"type": "tool_result", "tool_use_id": "c1", "content": [image(ANTHROPIC, DATA)]}
         given = {
@@ -181,7 +213,7 @@ def test_images_in_results_of_tools_are_described_too() -> None:
     ids=["refused", "slow", "silent", "garbage"],
 )
 def test_a_description_that_fails_leaves_the_placeholder(reply: Any, why: str) -> None:
-    with scenery(timeout="300ms" if "within" in why else "30s") as it:
+    with image_setup(timeout="300ms" if "within" in why else "30s") as it:
         it.seeing.script(reply)
         got = it.ask(ANTHROPIC, DATA)
         assert got.status == 200
@@ -190,8 +222,8 @@ def test_a_description_that_fails_leaves_the_placeholder(reply: Any, why: str) -
         assert why in it.notices(got)["images-replaced"]
 
 
-def test_a_failure_is_not_remembered() -> None:
-    with scenery() as it:
+def test_a_failed_description_is_not_cached() -> None:
+    with image_setup() as it:
         it.seeing.script(body(b'{"error":{"message":"overloaded"}}', status=503))
         for _ in range(2):
             it.ask(ANTHROPIC, DATA)
@@ -199,14 +231,14 @@ def test_a_failure_is_not_remembered() -> None:
 
 
 def test_strict_refuses_a_placeholder() -> None:
-    with scenery(describe=False, more="strict = true") as it:
+    with image_setup(describe=False, more="strict = true") as it:
         got = it.ask(ANTHROPIC, DATA)
         assert got.status == 400
         assert "cannot see" in got.json["error"]["message"]
 
 
-def test_a_model_that_sees_gets_the_image() -> None:
-    with scenery(sees="true") as it:
+def test_a_vision_model_gets_the_image() -> None:
+    with image_setup(sees="true") as it:
         got = it.ask(ANTHROPIC, DATA)
         assert DATA in it.blind.last.body.decode()
         assert it.notices(got) == {}

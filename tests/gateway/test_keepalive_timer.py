@@ -67,8 +67,8 @@ def test_a_failing_keepalive_does_not_stop_the_others() -> None:
             raise RuntimeError("a bug")
 
     async def scene() -> None:
-        told: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        reported: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
         order: list[str] = []
         timer = KeepaliveTimer()
         failing, other = Failing("failing", 0.05, order), Answer("other", 0.1, order, wanted=2)
@@ -76,6 +76,6 @@ def test_a_failing_keepalive_does_not_stop_the_others() -> None:
         timer.add(other)
         await all_of(other)
         assert "failing" in order
-        assert told
+        assert reported
 
     asyncio.run(scene())

@@ -1,4 +1,4 @@
-"""`dragoman run` and `dragoman env`: agents find the gateway, and their users find everything as it was."""
+"""`dragoman run` and `dragoman env`: agents use the gateway, and the user's own settings stay unchanged."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from dragoman.model.errors import DragomanError
 
 EVERY_CLIENT = pytest.mark.parametrize("name", AGENTS)
 
-# Writes down what it was given, asks the gateway whether it is there, and ends as it is told.
+# A fake agent: records its arguments, asks the gateway for its health, and exits with the given code.
 AGENT = f"""#!{sys.executable}
 import json, os, signal, sys, urllib.request
 files = {{a: open(a).read() for a in sys.argv[1:] if os.path.isfile(a)}}
@@ -49,7 +49,7 @@ sys.exit(7)
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A user who has every agent, and one upstream."""
+    """A home folder with every agent installed and one upstream."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for each in AGENTS.values():
@@ -86,7 +86,7 @@ def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> AgentEndpoint:
     )
 
 
-def test_an_agent_gets_a_gateway_and_its_code_comes_back(home: Path) -> None:
+def test_an_agent_gets_a_gateway_and_its_exit_code_is_returned(home: Path) -> None:
     mine = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     with running(home, "--model", "coder", "claude", "-p", "hi", "--help") as process:
         assert process.wait() == 7
@@ -105,7 +105,7 @@ def test_an_agent_gets_a_gateway_and_its_code_comes_back(home: Path) -> None:
 
 
 @EVERY_CLIENT
-def test_every_agent_is_led_to_the_gateway_that_runs(home: Path, name: str, demo: str) -> None:
+def test_every_agent_uses_a_running_gateway(home: Path, name: str, demo: str) -> None:
     env = {"ANTHROPIC_API_KEY": "mine", "GOOGLE_GENAI_USE_VERTEXAI": "true"}
     port = demo.rpartition(":")[2]
     with running(home, "--port", port, "--model", "demo-leak", name, "one", "two", **env) as process:
@@ -164,7 +164,7 @@ def test_a_terminal_interrupts_the_agent_once(home: Path) -> None:
         for _ in range(5):
             os.write(ours, b"\x03")
             read_until(ours, b"interrupted")
-            # Dragoman sends what it passes on in order: an interrupt of its own would come before this.
+            # Dragoman forwards signals in order: a second interrupt would arrive before this one.
             process.send_signal(signal.SIGUSR1)
             read_until(ours, b"told")
         os.write(ours, b"\n")
@@ -176,7 +176,7 @@ def test_a_terminal_interrupts_the_agent_once(home: Path) -> None:
         os.close(theirs)
 
 
-# A process group leader that opens a terminal has it as its own.
+# A session leader that opens a terminal gets it as its controlling terminal.
 ON_TERMINAL = """
 import os, sys
 terminal = os.open(sys.argv.pop(1), os.O_RDWR)
@@ -188,21 +188,21 @@ main()
 
 
 def read_until(terminal: int, wanted: bytes) -> None:
-    said = b""
-    while wanted not in said:
+    error_output = b""
+    while wanted not in error_output:
         ready, _, _ = select.select([terminal], [], [], 20)
-        assert ready, said
-        said += os.read(terminal, 1024)
+        assert ready, error_output
+        error_output += os.read(terminal, 1024)
 
 
-def test_an_agent_that_a_signal_ends_is_reported_as_shells_do(home: Path) -> None:
+def test_an_agent_killed_by_a_signal_gives_the_exit_code_of_shells(home: Path) -> None:
     (home / "bin" / "codex").write_text("#!/bin/sh\nkill -9 $$\n")
     with running(home, "codex") as process:
         assert process.wait() == 128 + 9
 
 
-def said(home: Path, *args: str, **env: str) -> str:
-    """What a command that fails says."""
+def error_output(home: Path, *args: str, **env: str) -> str:
+    """The error output of a failing command."""
     process: Process
     with dragoman(home, *args, **(variables(home) | env)) as process:
         assert process.wait() == 1
@@ -211,18 +211,18 @@ def said(home: Path, *args: str, **env: str) -> str:
         return process.said
 
 
-def test_mistakes_get_one_sentence(home: Path) -> None:
-    assert "npm install -g @openai/codex" in said(home, "run", "codex", PATH="/nowhere")
-    assert "did you mean claude?" in said(home, "run", "clade")
+def test_a_usage_error_is_one_line(home: Path) -> None:
+    assert "npm install -g @openai/codex" in error_output(home, "run", "codex", PATH="/nowhere")
+    assert "did you mean claude?" in error_output(home, "run", "clade")
     (home / "dragoman.toml").write_text("[server]\n")
-    assert "there is no upstream" in said(home, "run", "claude")
+    assert "there is no upstream" in error_output(home, "run", "claude")
     (home / "dragoman.toml").write_text(
         config().replace('match = "coder"', 'match = "*"').replace("local/coder", "local/*")
     )
-    assert "--model NAME cline" in said(home, "run", "cline")
+    assert "--model NAME cline" in error_output(home, "run", "cline")
 
 
-def test_without_an_agent_it_lists_them(home: Path) -> None:
+def test_run_without_an_agent_lists_all_agents(home: Path) -> None:
     (home / "bin" / "aider").unlink()
     with running(home, PATH=str(home / "bin")) as process:
         assert process.wait() == 0
@@ -237,7 +237,7 @@ def test_the_gateways_key_is_passed_on(home: Path) -> None:
     assert seen(home)["env"]["ANTHROPIC_AUTH_TOKEN"] == "open-sesame"
 
 
-def test_a_key_that_is_passed_on_stays_the_users() -> None:
+def test_a_client_credential_keeps_the_users_key() -> None:
     own = loads(config(credential="client"), env={})
     assert client_key(own, {}) is None
     wiring = find_agent("claude").wire(place(Path("/tmp/x"), None))
@@ -246,7 +246,7 @@ def test_a_key_that_is_passed_on_stays_the_users() -> None:
     assert find_agent("codex").wire(place(Path("/tmp/x"), None)).env == {"OPENAI_API_KEY": "own"}
 
 
-def test_the_window_of_a_model_is_told_where_it_is_known(home: Path) -> None:
+def test_a_known_context_window_is_passed_to_the_agent(home: Path) -> None:
     models = 'credential = "none"\nmodels = [{ name = "coder", context = 131072 }]'
     (home / "dragoman.toml").write_text(config().replace('credential = "none"', models))
     for name, wanted in (("claude", "131072"), ("codex", "model_context_window=131072"), ("pi", "131072")):
@@ -257,7 +257,7 @@ def test_the_window_of_a_model_is_told_where_it_is_known(home: Path) -> None:
     assert GatewayInfo(url="", config=loads(config(), env={})).window("nothing-known") is None
 
 
-def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:
+def test_gemini_keeps_the_users_settings(tmp_path: Path) -> None:
     own = tmp_path / ".gemini"
     own.mkdir()
     (own / "settings.json").write_text(
@@ -278,12 +278,12 @@ def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:
         find_agent("gemini").wire(wanted)
 
 
-def test_a_program_names_its_agent_too() -> None:
+def test_an_agent_is_recognized_by_its_program() -> None:
     assert find_agent("cn").name == "continue"
 
 
 @EVERY_CLIENT
-def test_what_env_prints_is_for_a_shell(home: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_env_prints_shell_code(home: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     printed = CliRunner(env={"HOME": str(home), "XDG_DATA_HOME": ""}).invoke(main, ["env", "--write", name])
     assert printed.exit_code == 0
@@ -305,7 +305,7 @@ def test_what_env_prints_is_for_a_shell(home: Path, name: str, monkeypatch: pyte
         assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600
 
 
-def test_every_shell_has_its_quotes() -> None:
+def test_every_shell_has_its_quoting() -> None:
     assert [line("A", "it's $x") for line in SHELLS.values()] == [
         "export A='it'\"'\"'s $x'",
         "set -gx A 'it\\'s $x'",

@@ -1,13 +1,13 @@
-"""What a target is found or said not to take is not sent to it."""
+"""Fields that a target refused, or that the config excludes, are not sent to it."""
 
 import asyncio
 import json
 
 import pytest
+from gateway_harness import SHORT, ask, post, running, send
+from gateway_harness import config as upstreams
 from support.scripted_upstream import ScriptedUpstream, status
 from support.wires import CHAT, PROTOCOLS, RESPONSES
-from troubles import SHORT, ask, post, running, send
-from troubles import config as upstreams
 
 from dragoman.config import loads
 from dragoman.model.messages import (
@@ -43,10 +43,10 @@ def config(url: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal["message"][:20])
-# What a Responses client says itself is left out too.
+# A refused field of a Responses client is omitted, too.
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_refused_field_is_left_out_at_once_and_from_then_on(
+def test_a_refused_field_is_omitted_at_once_and_later(
     client: str, refusal: dict[str, str], stream: bool
 ) -> None:
     async def scene() -> None:
@@ -73,7 +73,7 @@ def test_a_refused_field_is_left_out_at_once_and_from_then_on(
         "input: must not be empty",
     ],
 )
-def test_any_other_refusal_is_the_clients(message: str) -> None:
+def test_any_other_refusal_is_passed_to_the_client(message: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         async with served, running(config(served.url)) as here:
@@ -96,7 +96,7 @@ def test_a_strict_upstream_loses_nothing() -> None:
     asyncio.run(scene())
 
 
-def test_the_config_says_what_a_model_takes() -> None:
+def test_the_config_states_what_a_model_accepts() -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         listed = '{ name = "my-deployment", reasons = false }, { name = "gpt-4.1", reasons = true }'
@@ -108,7 +108,7 @@ def test_the_config_says_what_a_model_takes() -> None:
     asyncio.run(scene())
 
 
-def test_facts_of_the_config_stand_over_the_name() -> None:
+def test_facts_of_the_config_override_the_name() -> None:
     listed = '[{ name = "gpt-4.1", reasons = true, images = false, search = true }]'
     (upstream,) = loads(config("http://127.0.0.1:1", f"models = {listed}\n")).upstreams.values()
     takes = upstream.target("gpt-4.1").takes
@@ -125,12 +125,27 @@ SHOWN = (
 )
 
 
+@pytest.mark.parametrize("client", PROTOCOLS)
+def test_refused_images_are_replaced_at_once_and_from_then_on(client: str) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(config(served.url)) as here:
+            refusal = {"error": {"message": "my-deployment does not support image input."}}
+            served.script(status(400, json.dumps(refusal).encode()))
+            for _ in range(2):
+                request = Request(model="r/my-deployment", messages=(SEEN,), settings=Settings(max_tokens=99))
+                got = await send(here, client, request)
+                assert got.status == 200
+            shown = [b"input_image" in seen.body for seen in served.seen]
+            assert shown == [True, False, False]
+
+    asyncio.run(scene())
+
+
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("messages", [(SEEN,), SHOWN], ids=["asked", "shown by a tool"])
-def test_a_model_that_sees_nothing_gets_words(
-    client: str, upstream: str, messages: tuple[Message, ...]
-) -> None:
+def test_a_model_without_vision_gets_text(client: str, upstream: str, messages: tuple[Message, ...]) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         each = 'models = [{ name = "blind", images = false }]'

@@ -1,14 +1,13 @@
-"""Requests are held to what a model gives, with a notice."""
+"""Requests are clamped to a model's limits, with a notice."""
 
 import asyncio
 import subprocess
 import sys
-import time
 
 import msgspec
 import pytest
+from gateway_harness import before, post
 from support.scripted_upstream import ScriptedUpstream
-from troubles import before, post
 
 from dragoman.config import loads
 from dragoman.config.types import UpstreamConfig
@@ -31,7 +30,7 @@ def test_the_config_comes_first() -> None:
     assert LimitsCache(lambda model, provider: None).of(said, "unheard-of") == ModelLimits()
 
 
-def test_what_was_found_holds_as_long_as_the_config_does() -> None:
+def test_looked_up_limits_are_cached_per_config() -> None:
     asked: list[str] = []
 
     def lookup(model: str, provider: str | None) -> int | None:
@@ -61,25 +60,24 @@ def test_what_was_found_holds_as_long_as_the_config_does() -> None:
         ("qwen3", None),
     ],
 )
-def test_longest_answers(model: str, most: int | None) -> None:
+def test_output_limits_of_known_models(model: str, most: int | None) -> None:
     assert longest_answer(model) == most
 
 
-def test_windows_come_from_genai_prices() -> None:
+def test_windows_come_from_the_table_of_prices() -> None:
     limits = LimitsCache()
-    limits.load()
     assert limits.of(upstream(), "claude-opus-4-5").context == 200_000
     router = loads("[upstreams.openrouter]").upstreams["openrouter"]
     assert limits.of(router, "anthropic/claude-opus-4.5").context == 200_000
     assert limits.of(router, "nobody/knows-this").context is None
 
 
-def test_the_start_does_not_wait_for_genai_prices() -> None:
+def test_starting_does_not_read_the_table_of_prices() -> None:
     code = (
-        "import sys, dragoman.config, dragoman.routing.router, dragoman.routing.model_limits; "
-        "print('genai_prices' in sys.modules)"
+        "import dragoman.cli.serve.service, dragoman.prices.table as table; "
+        "print(table._table.cache_info().currsize)"
     )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "0"
 
 
 BODIES = {
@@ -108,7 +106,7 @@ def asked(name: str, **more: object) -> Request:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("server", PROTOCOLS)
-def test_a_request_is_held_whatever_it_came_over(client: str, server: str) -> None:
+def test_a_request_of_every_protocol_is_clamped(client: str, server: str) -> None:
     held, notices = clamp(asked(client), ModelLimits(max_output=4096))
     assert [n.rule for n in notices] == ["max-tokens-clamped"]
     body = protocol(server).write_request(held, Target(model="x")).body
@@ -118,7 +116,7 @@ def test_a_request_is_held_whatever_it_came_over(client: str, server: str) -> No
 
 
 @pytest.mark.parametrize("client", PROTOCOLS)
-def test_everything_else_stays_as_it_came(client: str) -> None:
+def test_other_settings_are_unchanged(client: str) -> None:
     request = asked(client, some_extension={"a": [1]})
     held, _ = clamp(request, ModelLimits(max_output=4096))
     before = protocol(client).write_request(request, Target(model="x")).body
@@ -134,7 +132,7 @@ def test_a_thinking_budget_leaves_room_for_the_answer() -> None:
 
 
 def of_length(tokens: int) -> Request:
-    """A request for 9000 tokens with a prompt of about so many."""
+    """A request for 9000 tokens with a prompt of about `tokens` tokens."""
     words = "word " * round(tokens / 1.09)
     return asked("anthropic", messages=[{"role": "user", "content": words}])
 
@@ -152,7 +150,7 @@ def of_length(tokens: int) -> Request:
         (ModelLimits(context=100_000), 5_000, 9000, 9000),
     ],
 )
-def test_which_bound_counts(limits: ModelLimits, prompt: int, least: int, most: int) -> None:
+def test_the_smaller_limit_counts(limits: ModelLimits, prompt: int, least: int, most: int) -> None:
     request = of_length(prompt)
     held, notices = clamp(request, limits)
     given = held.settings.max_tokens or 0
@@ -161,7 +159,7 @@ def test_which_bound_counts(limits: ModelLimits, prompt: int, least: int, most: 
     assert bool(notices) is (given < 9000)
 
 
-def test_a_short_prompt_is_not_looked_at_closely(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_prompt_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(request: Request) -> int:
         raise AssertionError
 
@@ -170,30 +168,12 @@ def test_a_short_prompt_is_not_looked_at_closely(monkeypatch: pytest.MonkeyPatch
     assert clamp(request, ModelLimits(context=200_000)) == (request, ())
 
 
-def test_windows_are_looked_up_off_the_way_of_a_request() -> None:
-    """The first who ask do without; those after them do not."""
-    limits = LimitsCache()
-    assert limits.of(upstream(), "claude-opus-4-5").context is None
-    end = time.monotonic() + 30
-    while limits.of(upstream(), "claude-opus-4-5").context is None and time.monotonic() < end:
-        time.sleep(0.01)
-    assert limits.of(upstream(), "claude-opus-4-5").context == 200_000
-
-
-def test_without_the_extra_nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[object] = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("threading.Thread.start", started.append)
-    assert LimitsCache().of(upstream(), "claude-opus-4-5").context is None
-    assert started == []
-
-
-def test_a_request_that_says_nothing_is_left_alone() -> None:
+def test_a_request_without_a_limit_is_unchanged() -> None:
     request = protocol("openai-responses").read_request(b'{"model":"m","input":"hi"}', "/v1/responses")
     assert clamp(request, ModelLimits(max_output=1)) == (request, ())
 
 
-def test_the_gateway_holds_a_request_to_what_its_prompt_leaves() -> None:
+def test_the_gateway_clamps_max_tokens_to_the_rest_of_the_window() -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         models = 'models = [{ name = "demo", context = 8000 }]'

@@ -1,4 +1,4 @@
-"""The log: readable on a terminal, JSON elsewhere, one line an event, and no secrets in it."""
+"""The log: text on a terminal, JSON elsewhere, one line per event, no secrets."""
 
 import io
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("log_put_back")
 log = logging.getLogger("dragoman.gateway")
 
 
-def test_json_for_programs() -> None:
+def test_json_lines_without_a_terminal() -> None:
     stream = io.StringIO()
     logs.set_up("info", stream)
     log.info("%s -> %s", "anthropic", "up/m", extra={"exchange": "abc", "seconds": 0.5, "mended": None})
@@ -35,7 +35,7 @@ def test_json_for_programs() -> None:
     }
 
 
-def test_a_line_for_people() -> None:
+def test_a_text_line_on_a_terminal() -> None:
     stream = Terminal()
     logs.set_up("info", stream)
     log.info("%s -> %s", "anthropic", "up/m", extra={"exchange": "abc", "seconds": 0.5})
@@ -45,7 +45,7 @@ def test_a_line_for_people() -> None:
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["people", "programs"])
-def test_an_exception_is_its_kind_and_its_place_never_its_text(stream: io.StringIO) -> None:
+def test_an_exception_is_logged_with_type_and_place_but_without_text(stream: io.StringIO) -> None:
     logs.set_up("info", stream)
     try:
         raise ValueError("Bearer sk-secret-in-the-text")
@@ -59,7 +59,7 @@ def test_an_exception_is_its_kind_and_its_place_never_its_text(stream: io.String
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["people", "programs"])
-def test_a_name_cannot_write_its_own_log(stream: io.StringIO) -> None:
+def test_a_line_break_in_a_name_cannot_forge_a_log_line(stream: io.StringIO) -> None:
     logs.set_up("info", stream)
     log.info("anthropic %s -> nowhere", "evil\n12:00:00 \x1b[2Jall is well" + "x" * 10_000)
     said = stream.getvalue()
@@ -68,7 +68,7 @@ def test_a_name_cannot_write_its_own_log(stream: io.StringIO) -> None:
     assert len(said) < 2300
 
 
-def test_it_is_nobody_elses_log() -> None:
+def test_the_logger_does_not_propagate_and_has_one_handler() -> None:
     logs.set_up("debug", io.StringIO())
     root = logging.getLogger("dragoman")
     assert not root.propagate

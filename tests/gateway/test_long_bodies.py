@@ -1,4 +1,4 @@
-"""Long bodies share memory, one after another: nobody sees another's words, whoever still holds its own."""
+"""Long bodies reuse one buffer: no conversation sees the text of another."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call, post
-from support.scripted_upstream import ScriptedUpstream, in_background, status
+from support.scripted_upstream import ScriptedUpstream, status
 
 SIZE = 200_000
 PATHS = {
@@ -16,12 +16,6 @@ PATHS = {
     "openai-responses": "/v1/responses",
     "gemini": "/v1beta/models/echo:generateContent",
 }
-
-
-@pytest.fixture
-def upstream() -> Iterator[ScriptedUpstream]:
-    with in_background(ScriptedUpstream()) as served:
-        yield served
 
 
 @pytest.fixture
@@ -51,7 +45,7 @@ def running(upstream: ScriptedUpstream) -> Iterator[Gateway]:
 
 
 def asks(protocol: str, words: str, more: int = 0) -> bytes:
-    """A conversation whose first message, as long as any other's, is `words` again and again."""
+    """A conversation whose first message repeats `words` up to a fixed length."""
     first = (words * SIZE)[:SIZE]
     turns = [("user", first)]
     for turn in range(more):
@@ -73,10 +67,10 @@ def shown(running: Gateway, id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("protocol", PATHS)
-def test_conversations_of_one_length_do_not_meet(
+def test_conversations_of_equal_length_do_not_mix(
     protocol: str, running: Gateway, upstream: ScriptedUpstream
 ) -> None:
-    """As they came, as they were sent, as they go on, and as they are told later."""
+    """Checks the request, the upstream's request, the next turn, and the exchange view."""
     names = ["a-", "b-", "c-", "d-"]
     told: list[tuple[str, bytes, bytes]] = []
     for more in range(3):
@@ -96,7 +90,7 @@ def test_conversations_of_one_length_do_not_meet(
         assert [asked["body"] for asked in bytes_of["upstream_requests"]] == [sent.decode()]
 
 
-def test_who_is_asked_second_gets_the_same(running: Gateway, upstream: ScriptedUpstream) -> None:
+def test_the_second_target_gets_the_same_body(running: Gateway, upstream: ScriptedUpstream) -> None:
     for words in ("a-", "b-", "c-"):
         upstream.script(status(500))
         body = asks("anthropic", words, 1).replace(b'"echo"', b'"two"')
@@ -106,7 +100,7 @@ def test_who_is_asked_second_gets_the_same(running: Gateway, upstream: ScriptedU
         assert first[0]["content"] == (words * SIZE)[:SIZE]
 
 
-def test_what_cannot_be_read_is_told_with_its_own_bytes(running: Gateway) -> None:
+def test_the_view_of_an_unreadable_body_shows_its_own_bytes(running: Gateway) -> None:
     wrong: list[tuple[str, bytes]] = []
     for words in ("a-", "b-", "c-"):
         body = asks("anthropic", words)[:-1] + b"]"

@@ -1,4 +1,4 @@
-"""What `/metrics` counts, read as Prometheus reads it."""
+"""The metrics of `/metrics`, parsed by the Prometheus client."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,9 +42,9 @@ def samples(served: Gateway) -> dict[tuple[str, ...], float]:
     return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
 
 
-def test_all_that_happens_is_counted(running: Gateway) -> None:
+def test_requests_calls_and_tokens_are_counted(running: Gateway) -> None:
     assert [ask(running, f"up/{model}") for model in ("demo", "demo-misnamed", "demo-500")] == [200, 200, 500]
-    assert ask(running, "nowhere/x") == 200  # the default route takes everything
+    assert ask(running, "nowhere/x") == 200  # the default route accepts every name
     found = samples(running)
     assert found["dragoman_requests_total", "anthropic", "demo", "ok", "up"] == 1
     assert found["dragoman_requests_total", "anthropic", "demo-500", "server", "up"] == 1
@@ -53,6 +53,11 @@ def test_all_that_happens_is_counted(running: Gateway) -> None:
     assert found["dragoman_first_event_seconds_count", "anthropic", "demo", "up"] == 1
     assert found["dragoman_tokens_total", "anthropic", "input", "demo", "up"] > 0
     assert found["dragoman_tokens_total", "anthropic", "output", "demo", "up"] > 0
+    # Nobody has a price for these models, so their answers count as unpriced, not as free.
+    assert found["dragoman_unpriced_answers_total", "anthropic", "demo", "up"] == 1
+    assert found["dragoman_cost_usd_total", "anthropic", "demo", "up"] == 0
+    assert found["dragoman_key_unpriced_answers_total", ""] == 3
+    assert found["dragoman_key_tokens_total", "", "input"] > 0
     assert found[("dragoman_open_streams",)] == 0
     assert found["dragoman_tool_calls_total", "mended", "up"] == 1
     ask(running, "up/demo-invented")
@@ -60,7 +65,7 @@ def test_all_that_happens_is_counted(running: Gateway) -> None:
     assert sum(value for name, value in found.items() if name[0] == "dragoman_rules_fired_total") == 1
 
 
-def test_names_that_clients_invent_do_not_fill_it() -> None:
+def test_unknown_model_names_create_no_labels() -> None:
     metrics = Metrics()
     assert metrics.model("first") == "first"
     assert {metrics.model(f"invented-{number}") for number in range(1000)} >= {OTHER}

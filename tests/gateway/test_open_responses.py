@@ -1,6 +1,6 @@
-"""A Responses client before a Chat upstream gets response objects that Open Responses calls complete.
+"""A Responses client of a Chat upstream gets response objects that are complete by Open Responses.
 
-The requests are those of the specification's compliance suite, in our own words.
+The requests follow those of the specification's compliance suite.
 """
 
 import json
@@ -46,6 +46,21 @@ REQUESTS: dict[str, dict[str, Any]] = {
             said(
                 "user",
                 [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": PIXEL}],
+            )
+        ]
+    },
+    "file": {
+        "input": [
+            said(
+                "user",
+                [
+                    {"type": "input_text", "text": "Its title?"},
+                    {
+                        "type": "input_file",
+                        "filename": "a.pdf",
+                        "file_data": "data:application/pdf;base64,JVBERg==",
+                    },
+                ],
             )
         ]
     },
@@ -107,7 +122,7 @@ def test_every_response_object_is_complete(name: str, stream: bool, served: Gate
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_settings_are_repeated_as_the_client_gave_them(stream: bool, served: Gateway) -> None:
+def test_settings_are_repeated_unchanged(stream: bool, served: Gateway) -> None:
     request = REQUESTS["settings"]
     response = responses(served, request, stream)[-1]
     changed = {
@@ -125,7 +140,33 @@ def test_tools_are_repeated_as_declared(served: Gateway) -> None:
     assert [item["type"] for item in response["output"]][-1] == "function_call"
 
 
-def test_an_answer_that_is_not_over_has_no_time_of_completion(served: Gateway) -> None:
+def test_an_unfinished_response_has_no_completion_time(served: Gateway) -> None:
     created, *_, completed = responses(served, REQUESTS["words"], stream=True)
     assert (created["status"], created["completed_at"]) == ("in_progress", None)
     assert completed["completed_at"] is not None
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_call_and_its_result_go_on_by_the_id_of_the_response(stream: bool, served: Gateway) -> None:
+    forced = REQUESTS["tools"] | {"tool_choice": {"type": "function", "name": "get_weather"}}
+    first = responses(served, forced, stream)[-1]
+    call = next(item for item in first["output"] if item["type"] == "function_call")
+    result = {"type": "function_call_output", "call_id": call["call_id"], "output": "Sunny"}
+    follow = {"input": [result], "tools": [WEATHER], "previous_response_id": first["id"]}
+    for response in responses(served, follow, stream):
+        assert missing(response) == []
+        assert response["previous_response_id"] == first["id"]
+    assert response["status"] == "completed"
+    assert [item["type"] for item in response["output"]] == ["message"]
+
+
+def test_the_events_of_a_call(served: Gateway) -> None:
+    got = post(f"{served.url}/v1/responses", {"model": "up/demo", **REQUESTS["tools"], "stream": True})
+    of_call = [
+        event["type"]
+        for event in events(got.body)
+        if "arguments" in event["type"] or event.get("item", {}).get("type") == "function_call"
+    ]
+    assert of_call[0] == "response.output_item.added"
+    assert set(of_call[1:-2]) == {"response.function_call_arguments.delta"}
+    assert of_call[-2:] == ["response.function_call_arguments.done", "response.output_item.done"]

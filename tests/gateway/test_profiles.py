@@ -1,4 +1,4 @@
-"""Each client is answered as its profile says, unless the config says otherwise."""
+"""Each client is answered by its profile, unless the config overrides it."""
 
 import asyncio
 import itertools
@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from gateway_harness import SHORT, Gateway, Got, before, post
 from support.captures import CAPTURES, Capture
 from support.scripted_upstream import ScriptedUpstream, Wait
 from support.wires import PROTOCOLS
-from test_faults_midstream import in_the_euro, spoken
-from troubles import SHORT, Gateway, Got, before, post
+from test_faults_midstream import cut_within_a_character, spoken
 
 from dragoman.config import ConfigError, loads
 from dragoman.gateway.caller import Caller
@@ -51,33 +51,35 @@ def argument_pieces(got: Got) -> list[str]:
         ("opencode chat", '[clients.unknown]\narguments = "whole"', False),
     ],
 )
-def test_arguments_come_whole_or_live(name: str, clients: str, in_one_piece: bool, upstream: str) -> None:
+def test_arguments_are_whole_or_live_by_profile(
+    name: str, clients: str, in_one_piece: bool, upstream: str
+) -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream(), more=clients) as gateway:
             got = await send(gateway, CAPTURES[name], f"{SHORT[upstream]}/demo-fragments")
             (call,) = got.said["tool_calls"]
             pieces = argument_pieces(got)
             assert json.loads("".join(pieces)) == call["arguments"]
-            # Gemini's calls come whole from the upstream already.
+            # Gemini upstreams send calls whole.
             assert (len(pieces) == 1) is (in_one_piece or upstream == "gemini")
 
     asyncio.run(scene())
 
 
 async def paused(gateway: Gateway, served: ScriptedUpstream, name: str) -> bytes:
-    """What the client gets from an upstream that is silent before its first word and among its words."""
+    """The client's bytes from an upstream that is silent before and within its text."""
     data = spoken("openai-responses")
-    at = in_the_euro("openai-responses").rindex(b"\n\n") + 2
+    at = cut_within_a_character("openai-responses").rindex(b"\n\n") + 2
     served.script([Wait(0.2), data[:at], Wait(0.2), data[at:]])
     got = await send(gateway, CAPTURES[name], "r/m")
     assert got.status == 200
-    # Its own protocol has no such event: without them it is lawful.
+    # The protocol has no such event: the judges see the answer without them.
     assert replace(got, body=got.body.replace(EVENT, b"")).said["stop"] == "end_turn"
     return got.body
 
 
 def test_codex_gets_events_and_others_comments() -> None:
-    """Codex counts events against its idle timeout, and a comment is none."""
+    """Only events, not comments, reset Codex's idle timeout."""
 
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
@@ -104,8 +106,8 @@ def test_a_clients_keepalive_can_be_set() -> None:
     asyncio.run(scene())
 
 
-def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> None:
-    """By one connection, with the same headers: prompts, tools and members that tell, and that do not."""
+def test_the_client_is_detected_again_for_a_different_request() -> None:
+    """On one connection with the same headers: prompts, tools and members that identify a client or not."""
     headers = {"x-app": "cli"}
     http: Any = SimpleNamespace(path="/v1/messages", target="/v1/messages", headers=headers)
     caller, clues = Caller(http), head_clues("/v1/messages", headers)
@@ -132,7 +134,7 @@ def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> No
     assert seen == {"claude-agent-sdk", "claude-code", "unknown"}
 
 
-def test_the_log_says_who_asked(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_client(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream()) as gateway:
             await send(gateway, CAPTURES["claude-code"], "c/demo")
@@ -145,7 +147,7 @@ def test_the_log_says_who_asked(caplog: pytest.LogCaptureFixture) -> None:
     assert told == ["claude-code", "langchain", "unknown"]
 
 
-def test_a_client_nobody_knows_is_a_mistake() -> None:
+def test_an_unknown_client_in_the_config_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r'no client "claude-cod"; did you mean "claude-code"\?'):
         loads('[clients.claude-cod]\narguments = "live"', env={"OPENAI_API_KEY": "k"})
     with pytest.raises(ConfigError, match=r'no client "emacs"; known clients are .*claude-code.*, unknown'):

@@ -1,21 +1,21 @@
-"""What was recorded is played byte for byte: every pair of protocols, streamed and not, whatever came."""
+"""Recordings replay byte for byte: every protocol pair, streamed and not, with every behaviour."""
 
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from gateway_harness import SHORT, Gateway, Got, ask_all, before, post
 from support.exchanges import declared
 from support.scripted_talk import written
 from support.scripted_upstream import Reply, ScriptedUpstream
 from support.wires import PROTOCOLS
-from troubles import SHORT, Gateway, Got, ask_all, before, post
 
 from dragoman.conform import corpus
 from dragoman.model.messages import Message, Request, Settings, Text
 from dragoman.recording import Recording, load, loads, replay
 
-# Well behaved, and in every way that makes the gateway do something about it.
+# Good behaviour, and every behaviour that makes the gateway change the answer.
 MODELS = (
     "demo", "demo-parallel", "demo-thinking", "demo-sealed", "demo-refusal", "demo-fragments",
     "demo-misnamed", "demo-stringly", "demo-wrapped", "demo-syntax", "demo-invented", "demo-ghost",
@@ -32,7 +32,7 @@ def recorded(folder: Path, answers: Iterable[Got]) -> list[tuple[Got, Recording]
 
 
 def is_the_same(got: Got, recording: Recording) -> None:
-    """What the client got, what the recording says it got, and what it would get today."""
+    """The client's bytes equal those of the recording and those of a replay."""
     played = replay(recording)
     assert recording.sent == got.body
     assert played.client == got.body

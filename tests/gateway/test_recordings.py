@@ -1,4 +1,4 @@
-"""Recordings of exchanges that are not straight, and files that are not whole."""
+"""Recordings of unusual exchanges, and incomplete recording files."""
 
 import asyncio
 import json
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from gateway_harness import Gateway, Got, RawClient, ask, asking, before, post
 from support import scripted_upstream as upstreams
 from support.scripted_talk import answered, parts_of, question, written
 from support.scripted_upstream import FOREVER, Cut, ScriptedUpstream, Wait
 from support.wires import CHAT, GEMINI, RESPONSES
-from troubles import Gateway, Got, Leaving, ask, asking, before, post
 
 from dragoman.model.messages import Request
 from dragoman.recording import MAGIC, Recording, RecordingError, load, loads, replay
@@ -50,7 +50,7 @@ async def array_that_fails(gateway: Gateway, served: ScriptedUpstream) -> Got:
     return await post(gateway, GEMINI, path.partition("?")[0], body, stream=True)
 
 
-async def nobody_there(gateway: Gateway, served: ScriptedUpstream) -> Got:
+async def unreachable_upstream(gateway: Gateway, served: ScriptedUpstream) -> Got:
     served.script(upstreams.no_answer())
     return await ask(gateway, "anthropic", "a/m")
 
@@ -94,7 +94,7 @@ STRANGE: dict[str, tuple[Scene, dict[str, object]]] = {
     "asked again": (reasked, {"more": REASK}),
     "an array": (as_an_array, {}),
     "an array that fails": (array_that_fails, {}),
-    "nobody there": (nobody_there, {}),
+    "nobody there": (unreachable_upstream, {}),
     "redirected": (redirected, {}),
     "no route": (no_route, {}),
     "nonsense": (nonsense, {}),
@@ -105,17 +105,17 @@ STRANGE: dict[str, tuple[Scene, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_what_is_not_straight_is_played_the_same(name: str, tmp_path: Path) -> None:
+def test_unusual_exchanges_replay_unchanged(name: str, tmp_path: Path) -> None:
     scene, how = STRANGE[name]
     got = record(tmp_path, scene, **how)  # type: ignore[arg-type]
     recording = only(tmp_path)
     played = replay(recording)
     assert played.same
-    if name != "told to wait":  # there, comments to wait came before
+    if name != "told to wait":  # keepalive comments came before the error
         assert played.client == got.body
 
 
-def test_keepalives_are_no_part_of_the_answer(tmp_path: Path) -> None:
+def test_keepalives_are_not_part_of_the_replayed_answer(tmp_path: Path) -> None:
     got = record(tmp_path, kept_alive, server=BEATS, pace=1)
     recording = only(tmp_path)
     assert b"ping" in got.body
@@ -125,7 +125,7 @@ def test_keepalives_are_no_part_of_the_answer(tmp_path: Path) -> None:
     assert b"ping" not in played.client
 
 
-def test_the_target_that_answered_is_played(tmp_path: Path) -> None:
+def test_the_replay_uses_the_target_that_answered(tmp_path: Path) -> None:
     more = '[[routes]]\nmatch = "demo"\nto = ["c/demo-500", "a/demo"]'
 
     async def scene(gateway: Gateway, served: ScriptedUpstream) -> Got:
@@ -137,7 +137,7 @@ def test_the_target_that_answered_is_played(tmp_path: Path) -> None:
     assert replay(recording).client == got.body
 
 
-def test_a_response_that_goes_on_from_another(tmp_path: Path) -> None:
+def test_a_response_that_continues_another_is_replayed(tmp_path: Path) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream) -> Got:
         async def asked(request: Request, **more: object) -> Got:
             path, body = written(RESPONSES, request)
@@ -155,10 +155,10 @@ def test_a_response_that_goes_on_from_another(tmp_path: Path) -> None:
         assert replay(load(path)).same
 
 
-def test_a_client_that_left(tmp_path: Path) -> None:
+def test_the_recording_of_a_client_that_left(tmp_path: Path) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream) -> Got:
         served.script([b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n', Wait(FOREVER)])
-        async with Leaving(gateway) as plain:
+        async with RawClient(gateway) as plain:
             await plain.post(*asking("anthropic", "c/m"))
             await plain.until(b"Hi")
         assert await gateway.idle()
@@ -173,7 +173,7 @@ def test_a_client_that_left(tmp_path: Path) -> None:
     assert recording.sent in got.body
 
 
-def test_another_client_and_another_manner(tmp_path: Path) -> None:
+def test_replay_with_another_client_and_assembly(tmp_path: Path) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream) -> Got:
         return await ask(gateway, "anthropic", "c/demo")
 
@@ -205,11 +205,11 @@ def test_a_file_cut_anywhere_is_read_up_to_the_cut(tmp_path: Path) -> None:
         assert whole.sent.startswith(part.sent)
         lengths.add(len(part.sent))
         if part.request is not None:
-            assert replay(part).same, "as far as it goes"
-    assert len(lengths) > 1, "it was written as it went"
+            assert replay(part).same, "up to the cut"
+    assert len(lengths) > 1, "it was written during the exchange"
 
 
-def test_what_is_no_recording(tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"^x is not a recording"):
         loads(b"GIF89a", "x")
     with pytest.raises(RecordingError, match="damaged"):
@@ -227,18 +227,18 @@ def framed(content: bytes) -> bytes:
     return MAGIC + struct.pack(">I", len(data)) + data
 
 
-def test_a_frame_may_hold_what_is_not_known_yet(tmp_path: Path) -> None:
+def test_unknown_members_of_a_frame_are_ignored(tmp_path: Path) -> None:
     begun = {"is": "begun", "t": 0.0, "id": "x", "at": 1.0, "client": "gemini", "version": "9", "new": [1]}
     assert loads(framed(msgspec.msgpack.encode([begun]))).begun.id == "x"
 
 
-def test_without_a_request_there_is_nothing_to_play() -> None:
+def test_a_recording_without_a_request_cannot_be_replayed() -> None:
     begun = {"is": "begun", "t": 0.0, "id": "x", "at": 1.0, "client": "gemini", "version": "9"}
     with pytest.raises(RecordingError, match="no client request"):
         replay(loads(framed(msgspec.msgpack.encode([begun]))))
 
 
-def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     async def scene(gateway: Gateway, served: ScriptedUpstream) -> Got:
@@ -248,7 +248,7 @@ def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
         record(tmp_path / "file" / "below", scene)
 
 
-def test_files_are_their_owners_only(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_recordings(tmp_path: Path) -> None:
     record(tmp_path / "new", nonsense)
     (path,) = (tmp_path / "new").iterdir()
     assert (tmp_path / "new").stat().st_mode & 0o077 == 0

@@ -1,14 +1,14 @@
-"""Keys that upstreams refuse, or repeat: read again once for all, and never shown to a client."""
+"""Keys that upstreams refuse or repeat: read again once for all requests, and never shown to a client."""
 
 import asyncio
 import json
 from pathlib import Path
 
 import pytest
+from gateway_harness import SHORT, ask, running, soon
 from support.scripted_upstream import ScriptedUpstream, slow_headers, status
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
-from test_faults_midstream import in_the_euro, spoken
-from troubles import SHORT, ask, running, soon
+from test_faults_midstream import cut_within_a_character, spoken
 
 from dragoman.config import loads
 from dragoman.credentials import CredentialSource
@@ -41,8 +41,8 @@ def error_frame(protocol: str) -> bytes:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_a_key_repeated_after_the_first_words_is_not_shown(upstream: str, client: str) -> None:
-    at = in_the_euro(upstream).rindex(b"\n\n") + 2
+def test_a_key_repeated_in_mid_stream_is_not_shown(upstream: str, client: str) -> None:
+    at = cut_within_a_character(upstream).rindex(b"\n\n") + 2
 
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
@@ -56,8 +56,8 @@ def test_a_key_repeated_after_the_first_words_is_not_shown(upstream: str, client
     asyncio.run(scene())
 
 
-def test_a_token_that_others_renewed_meanwhile_is_not_renewed_again(tmp_path: Path) -> None:
-    """Ten are refused with the old token, one after the other: the command runs twice, not eleven times."""
+def test_a_token_that_was_just_renewed_is_not_renewed_again(tmp_path: Path) -> None:
+    """Ten requests are refused with the old token in turn: the command runs twice, not eleven times."""
     runs = tmp_path / "runs"
     command = tmp_path / "token"
     command.write_text(f'#!/bin/sh\necho x >> {runs}\necho "token-$(wc -l < {runs} | tr -d " ")"\n')
@@ -76,7 +76,7 @@ def test_a_token_that_others_renewed_meanwhile_is_not_renewed_again(tmp_path: Pa
 
 
 class Slow:
-    """A source that notes how it was let go."""
+    """A source that records how it was closed."""
 
     def __init__(self) -> None:
         self.closed: list[bool] = []
@@ -85,10 +85,10 @@ class Slow:
         self.closed.append(wait)
 
 
-def test_a_credential_is_let_go_with_its_config(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credential_is_closed_with_its_config(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: dict[str, list[Slow]] = {}
 
-    def opening(spec: object, *, name: str, environment: object, network: object) -> CredentialSource:
+    def opening(spec: object, *, name: str, **rest: object) -> CredentialSource:
         from dragoman.credentials import NoCredential
 
         class Source(Slow, NoCredential):
@@ -110,7 +110,7 @@ def test_a_credential_is_let_go_with_its_config(monkeypatch: pytest.MonkeyPatch)
                 )
                 here.state.replace(loads(changed, env={}))
                 assert (await ask(here, CHAT, "a/demo")).status == 200
-                assert len(opened["a"]) == 1, "the credential itself is what it was"
+                assert len(opened["a"]) == 1, "the credential is unchanged"
                 here.state.replace(loads(changed.replace("[upstreams.c]", "[upstreams.d]"), env={}))
                 assert await soon(lambda: opened["c"][0].closed == [True])
                 assert opened["a"][0].closed == []

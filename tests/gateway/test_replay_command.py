@@ -1,4 +1,4 @@
-"""`dragoman replay`, and the tests it writes."""
+"""`dragoman replay`, and the test files that it writes."""
 
 import runpy
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from gateway_harness import Gateway, Got, ask
 from support.scripted_upstream import ScriptedUpstream
 from test_recordings import record
-from troubles import Gateway, Got, ask
 
 from dragoman.cli import main
 from dragoman.observe.tap import Ring, Tap
@@ -33,7 +33,7 @@ def command(*arguments: object) -> Result:
 
 
 def changed(path: Path, folder: Path, old: bytes, new: bytes) -> Path:
-    """The recording, as if the client had been sent something else."""
+    """The recording with other bytes on the client's side."""
     found = load(path)
     track = Tap(Ring(0)).begin(found.begun.id, found.begun.client)
     went = [msgspec.structs.replace(one, data=one.data.replace(old, new)) for one in found.sent_chunks]
@@ -62,12 +62,12 @@ def test_both_sides_step_by_step(recording: Path) -> None:
     assert "\x1b" not in done.output
 
 
-def test_nothing_differs(recording: Path) -> None:
+def test_an_unchanged_replay_succeeds(recording: Path) -> None:
     done = command(recording, "--diff")
     assert (done.exit_code, done.output) == (0, "the client would now get the same bytes\n")
 
 
-def test_something_differs(recording: Path, tmp_path: Path) -> None:
+def test_a_difference_is_shown(recording: Path, tmp_path: Path) -> None:
     other = changed(recording, tmp_path, b"tool_use", b"tool_abuse\x1b[2J")
     done = command(other, "--diff")
     assert done.exit_code == 1
@@ -77,7 +77,7 @@ def test_something_differs(recording: Path, tmp_path: Path) -> None:
     assert command(other).exit_code == 0, "only --diff judges"
 
 
-def test_another_protocol(recording: Path) -> None:
+def test_replay_in_another_protocol(recording: Path) -> None:
     done = command(recording, "--to", "gemini", "--mode", "whole")
     assert done.exit_code == 0
     assert '{"candidates"' in done.output
@@ -89,7 +89,7 @@ def test_another_protocol(recording: Path) -> None:
 @pytest.mark.parametrize(
     "options", [[], ["--to", "gemini", "--mode", "whole"]], ids=["as it was", "otherwise"]
 )
-def test_a_test_that_passes_and_can_fail(recording: Path, tmp_path: Path, options: list[str]) -> None:
+def test_the_written_test_passes_and_can_fail(recording: Path, tmp_path: Path, options: list[str]) -> None:
     done = command(recording, "--as-test", "--into", tmp_path, *options)
     assert done.exit_code == 0
     (test,) = tmp_path.glob("test_*.py")
@@ -106,7 +106,7 @@ def test_a_test_that_passes_and_can_fail(recording: Path, tmp_path: Path, option
     assert " exists: move it away" in again.output
 
 
-def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.dragoman"
     path.write_text("something else")
     done = command(path)
@@ -117,7 +117,7 @@ def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
     )
 
 
-def test_the_library_says_the_same(recording: Path) -> None:
+def test_the_library_gives_the_same_replay(recording: Path) -> None:
     played = replay(load(recording))
     assert played.same
     assert [call.name for call in played.receipts] == ["get_weather"]

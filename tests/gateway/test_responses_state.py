@@ -16,7 +16,7 @@ from dragoman.model.events import End, Stop
 from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common.collect import Answer
 from dragoman.protocols.openai_responses import PROTOCOL as OPENAI_RESPONSES
-from dragoman.store import Keep, Retention, Store, StoreError, open_store
+from dragoman.store import Retention, RetentionRule, Store, StoreError, open_store
 from dragoman.store.responses import (
     Continued,
     PreviousResponseNotFound,
@@ -51,7 +51,7 @@ def store() -> Iterator[Store]:
 
 
 class Session:
-    """A Responses client before one upstream, as the gateway serves it."""
+    """A Responses client of one upstream, as the gateway serves it."""
 
     def __init__(
         self, store: Store, upstream: str, issuer: str = "up", native: bool = False, scope: str = ""
@@ -70,7 +70,7 @@ class Session:
         )
 
     async def asked(self, body: Body) -> Body:
-        """What the upstream is asked."""
+        """The upstream's request."""
         return self.written((await self.continued(body)).request)
 
     def written(self, request: Any) -> Body:
@@ -100,7 +100,7 @@ class Session:
 
 
 def output(given: bytes) -> list[Body]:
-    """The items a client keeps: from the body, or from each item's last event."""
+    """The output items for a client: from the body, or from each item's done event."""
     if given[:1] == b"{":
         return json.loads(given)["output"]
     events = [json.loads(line[6:]) for line in given.splitlines() if line.startswith(b"data: {")]
@@ -128,10 +128,10 @@ TURNS = st.lists(st.tuples(st.sampled_from(KINDS), st.booleans(), st.text(max_si
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(MODELS)), st.sampled_from(sorted(MODELS)), TURNS, st.booleans())
-def test_going_on_is_sending_the_whole_history(
+def test_continuing_equals_sending_the_whole_history(
     upstream: str, last_upstream: str, turns: list[tuple[str, bool, str]], named: bool
 ) -> None:
-    """Law 49, over every upstream, also when the last turn goes to another one."""
+    """Law 49, over every upstream, also if the last turn goes to another one."""
 
     async def scenario() -> None:
         store = open_store(None)
@@ -177,7 +177,7 @@ def test_a_bare_string_is_a_message(store: Store) -> None:
     run(scenario())
 
 
-def test_two_ways_on_from_one_response(store: Store) -> None:
+def test_one_response_can_be_continued_twice(store: Store) -> None:
     async def scenario() -> None:
         session = Session(store, "anthropic")
         stream = SAMPLES["anthropic"]["text"].stream
@@ -200,7 +200,7 @@ def unknown(session: Session, id: str = "resp_nope") -> PreviousResponseNotFound
     return caught.value
 
 
-def test_an_unknown_response_is_what_openai_says(store: Store) -> None:
+def test_an_unknown_response_gives_openais_error(store: Store) -> None:
     error = unknown(Session(store, "anthropic"))
     assert (error.status, error.code, error.path) == (
         400,
@@ -218,14 +218,14 @@ def test_an_unknown_response_is_what_openai_says(store: Store) -> None:
     [({"store": False}, "text"), ({}, "error"), ({"stream": True}, "error")],
     ids=["not wanted", "failed", "failed stream"],
 )
-def test_what_is_not_kept(store: Store, body: Body, kind: str) -> None:
+def test_responses_that_are_not_stored(store: Store, body: Body, kind: str) -> None:
     session = Session(store, "anthropic")
     stream = SAMPLES["anthropic"][kind].stream
     run(session.answer({"model": "m", "input": "Hi", **body}, stream, "s1"))
     unknown(session, "resp_s1")
 
 
-def test_an_answer_cut_short_by_its_bound_is_kept(store: Store) -> None:
+def test_an_answer_cut_by_the_token_limit_is_stored(store: Store) -> None:
     session = Session(store, "anthropic")
     stream = SAMPLES["anthropic"]["max_tokens"].stream
     given = run(session.answer({"model": "m", "input": "Hi"}, stream, "s1"))
@@ -233,18 +233,18 @@ def test_an_answer_cut_short_by_its_bound_is_kept(store: Store) -> None:
     run(session.continued({"model": "m", "input": "x", "previous_response_id": "resp_s1"}))
 
 
-def test_it_is_nobody_elses(store: Store) -> None:
+def test_a_response_belongs_to_its_client(store: Store) -> None:
     stream = SAMPLES["anthropic"]["text"].stream
     run(Session(store, "anthropic", scope="#one").answer({"model": "m", "input": "Hi"}, stream, "s1"))
     unknown(Session(store, "anthropic", scope="#other"), "resp_s1")
 
 
-def test_it_is_kept_as_long_as_agreed_and_longer_while_it_is_used() -> None:
+def test_a_response_expires_and_use_extends_its_life() -> None:
     class Clock:
         now = 1_000_000.0
 
     async def scenario() -> None:
-        retention = Retention(entries=Keep(seconds=100_000))
+        retention = Retention(entries=RetentionRule(seconds=100_000))
         store = open_store(None, retention=retention, now=lambda: Clock.now)
         session = Session(store, "anthropic")
         stream = SAMPLES["anthropic"]["text"].stream
@@ -263,7 +263,7 @@ def test_it_is_kept_as_long_as_agreed_and_longer_while_it_is_used() -> None:
     run(scenario())
 
 
-def test_a_history_sent_again_is_not_kept_again(tmp_path: Path) -> None:
+def test_a_repeated_history_is_not_stored_again(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def scenario() -> None:
@@ -281,7 +281,7 @@ def test_a_history_sent_again_is_not_kept_again(tmp_path: Path) -> None:
 
 
 def test_references_to_items_are_looked_up(store: Store) -> None:
-    """What Vercel's SDK sends for everything the server is believed to keep."""
+    """Vercel's SDK sends references for all items that the server may store."""
 
     async def scenario() -> None:
         session = Session(store, "gemini")
@@ -299,7 +299,7 @@ def test_references_to_items_are_looked_up(store: Store) -> None:
     run(scenario())
 
 
-def test_references_to_what_another_upstream_said_are_filled_in(store: Store) -> None:
+def test_references_to_items_of_another_upstream_are_resolved(store: Store) -> None:
     async def scenario() -> None:
         stream = SAMPLES["anthropic"]["text"].stream
         said = output(await Session(store, "anthropic").answer({"model": "m", "input": "Hi"}, stream, "s1"))
@@ -312,7 +312,7 @@ def test_references_to_what_another_upstream_said_are_filled_in(store: Store) ->
     run(scenario())
 
 
-def test_an_upstream_that_keeps_its_responses_gets_its_own_ids_back(store: Store) -> None:
+def test_an_upstream_that_stores_responses_gets_its_own_ids(store: Store) -> None:
     async def scenario() -> None:
         session = Session(store, CLIENT, native=True)
         body = {"model": "m", "input": "Hi", "stream": True}
@@ -321,7 +321,7 @@ def test_an_upstream_that_keeps_its_responses_gets_its_own_ids_back(store: Store
         more = {"model": "m", "input": "More", "previous_response_id": id}
         asked = await session.asked(more)
         assert asked == {**more, "model": "gpt-5"}
-        # Another one does not know it, and is told the history.
+        # Another upstream does not know the id, and gets the history.
         for upstream, native in ((CLIENT, True), (CLIENT, False), ("anthropic", False)):
             other = await Session(store, upstream, issuer="other", native=native).asked(more)
             assert "previous_response_id" not in other
@@ -333,7 +333,7 @@ def test_an_upstream_that_keeps_its_responses_gets_its_own_ids_back(store: Store
     run(scenario())
 
 
-def test_what_only_the_upstream_knows_goes_to_it_and_to_nobody_else(store: Store) -> None:
+def test_ids_that_only_the_upstream_knows_go_only_to_it(store: Store) -> None:
     async def scenario() -> None:
         native = Session(store, CLIENT, native=True)
         body: Body = {"model": "m", "input": "Hi", "previous_response_id": "resp_theirs", "stream": True}
@@ -347,15 +347,15 @@ def test_what_only_the_upstream_knows_goes_to_it_and_to_nobody_else(store: Store
     run(scenario())
 
 
-def test_a_conversation_is_the_providers(store: Store) -> None:
+def test_a_conversation_id_is_left_to_the_provider(store: Store) -> None:
     body = {"model": "m", "input": "Hi", "conversation": "conv_1"}
     assert run(Session(store, CLIENT, native=True).asked(body))["conversation"] == "conv_1"
     with pytest.raises(BadRequest, match="conversation: this upstream does not store conversations"):
         run(Session(store, "anthropic").asked(body))
 
 
-def test_a_last_event_that_repeats_nothing(store: Store) -> None:
-    """Some servers end with an empty `output`: what was said is known from the answer."""
+def test_a_final_event_without_output(store: Store) -> None:
+    """Some servers end with an empty `output`. The stored items then come from the events."""
 
     async def scenario() -> None:
         exchange = Exchange("anthropic", CLIENT, options=Options(stream=False, id="s1"))

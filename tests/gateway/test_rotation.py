@@ -1,4 +1,4 @@
-"""A credential that another process rotates while requests run through the gateway: none of them fails."""
+"""Another process rotates a credential while requests run through the gateway: none of them fails."""
 
 import asyncio
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from aiohttp import web
 from credential_places import state_file, store
+from gateway_harness import Got, ask, asking, post, running
 from support.wires import PROTOCOLS
 from test_credentials_rotation import ROTATOR
-from troubles import Got, ask, asking, post, running
 
 ROTATIONS = 60
 CALLERS = 6
@@ -24,7 +24,7 @@ ANSWER = {
 
 
 class Issuer:
-    """An upstream that takes the token of now and the one before it, and a little time to answer."""
+    """An upstream that accepts the current token and the one before it, and answers with a short delay."""
 
     def __init__(self) -> None:
         self.valid = ["", "token-0"]
@@ -45,7 +45,7 @@ class Issuer:
         return web.Response()
 
     async def used(self, request: web.Request) -> web.Response:
-        """Answers when the rotator may go on."""
+        """Answers when the rotator may continue."""
         enough = self.taken.total() + TAKEN
         async with self._progress:
             await self._progress.wait_for(lambda: self.taken.total() >= enough)
@@ -56,7 +56,7 @@ class Issuer:
         body = await request.json()
         asked = str(body["messages"][-1]["content"])
         if "slow" in asked and asked not in self.delayed:
-            # So long on its way that its token is not good any more when it arrives; a second try is not.
+            # The request arrives so late that its token has expired. Its retry does not.
             self.delayed.add(asked)
             await asyncio.sleep(0.1)
         if token not in self.valid:
@@ -80,7 +80,7 @@ def test_a_rotating_token_fails_no_request(tmp_path: Path) -> None:
     assert len(answers) > ROTATIONS
     assert issuer.valid[1] == f"token-{ROTATIONS}"
     assert len(issuer.taken) > ROTATIONS / 2
-    assert issuer.refused > 0, "none was late: the rule was not put to the test"
+    assert issuer.refused > 0, "no request was late, so the rule was not tested"
 
 
 async def _rotated(path: Path, credential: str) -> tuple[Issuer, list[Got]]:

@@ -1,4 +1,4 @@
-"""Which target a model name leads to, and in which order."""
+"""Routing: the targets of a model name and their order."""
 
 from collections import Counter
 
@@ -71,12 +71,12 @@ def test_aliases() -> None:
         ("gemini-3-flash", "a/s"),
         ("claude-sonnet-5", "a/m"),
         ("claude-opus-5", "a/l"),
-        ("gemini-3-pro", "b/gemini-3-pro"),  # has "mini" in its name, and is not small
+        ("gemini-3-pro", "b/gemini-3-pro"),  # has "mini" in its name, but is not small
         ("MiniMax-M3", "b/MiniMax-M3"),
         ("special-opus", "b/special"),
     ],
 )
-def test_tiers_come_before_the_route_for_everything(model: str, target: str) -> None:
+def test_tiers_come_before_the_wildcard_route(model: str, target: str) -> None:
     there = config(
         routes(("special-*", '"b/special"'), ("*", '"b/*"'))
         + '[tiers]\nsmall = "a/s"\nmiddle = "a/m"\nbig = "a/l"\n'
@@ -90,13 +90,13 @@ def test_listed_models_need_no_route() -> None:
     assert keys(there, "both") == ["a/both", "b/both"]
 
 
-def test_without_routes_the_first_upstream_gets_what_nobody_lists() -> None:
+def test_without_routes_the_first_upstream_gets_unlisted_models() -> None:
     there = loads(UPSTREAMS.replace('["both"]', '["other"]'))
     assert keys(there, "other") == ["b/other"]
     assert keys(there, "unheard-of") == ["a/unheard-of"]
 
 
-def test_no_route_names_the_model_and_near_ones() -> None:
+def test_the_error_without_a_route_suggests_similar_models() -> None:
     there = config(routes(("claude-sonnet-5", '"a/glm-5"')))
     with pytest.raises(NoRoute) as caught:
         route(there, "claude-sonet-5")
@@ -117,7 +117,7 @@ WEIGHTS = """[
 ]"""
 
 
-def test_weights_are_kept_and_the_rest_follows() -> None:
+def test_weights_decide_the_first_target_and_the_others_follow() -> None:
     there = config(routes(("*", WEIGHTS)))
     drawn = Counter(tuple(keys(there, "x", i / 1000)) for i in range(1000))
     assert drawn == {
@@ -126,28 +126,28 @@ def test_weights_are_kept_and_the_rest_follows() -> None:
     }
 
 
-def test_what_is_left_of_a_draw_decides_the_next_fairly() -> None:
+def test_all_orders_of_equal_weights_are_equally_likely() -> None:
     three = ", ".join(f'{{ target = "a/{name}", weight = 1 }}' for name in "xyz")
     there = config(routes(("*", f"[{three}]")))
     drawn = Counter("".join(k[-1] for k in keys(there, "m", (i + 0.5) / 600)) for i in range(600))
     assert drawn == dict.fromkeys(("xyz", "xzy", "yxz", "yzx", "zxy", "zyx"), 100)
 
 
-def test_conversations_are_shared_out_evenly() -> None:
+def test_conversations_are_distributed_evenly() -> None:
     assert sticky("session-1") == sticky("session-1")
     values = [sticky(str(i)) for i in range(1000)]
     assert 0 <= min(values) < 0.01
     assert 0.99 < max(values) < 1
 
 
-def test_targets_in_trouble_come_last() -> None:
+def test_cooling_targets_come_last() -> None:
     there = config(routes(("*", '["a/m", "b/m"]')))
     health = Health()
     health.failed("a/m", 0.0, retry_after=10)
     assert keys(there, "x", health=health) == ["b/m", "a/m"]
 
 
-def test_models_that_are_shown() -> None:
+def test_listed_models() -> None:
     there = config(
         '[aliases]\nfast = "a/quick"\n'
         + routes(("gpt-x", '"b/glm"'), ("claude-*", '"a/*"'))
@@ -174,7 +174,7 @@ def never() -> float:
     raise AssertionError("there are no weights to draw by")
 
 
-def test_a_way_that_is_known_is_still_ordered_by_health() -> None:
+def test_a_cached_route_is_still_ordered_by_health() -> None:
     there = Router(config(routes(("m", '["a/x", "b/x"]'))))
     health = Health()
     assert [choice.key for choice in there.route("m", health, 0.0, never)] == ["a/x", "b/x"]
@@ -183,7 +183,7 @@ def test_a_way_that_is_known_is_still_ordered_by_health() -> None:
     assert [choice.key for choice in there.route("m", health, 20.0, never)] == ["a/x", "b/x"]
 
 
-def test_weights_are_drawn_by_every_time() -> None:
+def test_weights_are_drawn_for_every_request() -> None:
     weighted = '[{ target = "a/x", weight = 1.0 }, { target = "b/x", weight = 1.0 }]'
     there = Router(config(routes(("m", weighted))))
     first = [there.route("m", Health(), 0.0, lambda r=r: r)[0].key for r in (0.1, 0.9, 0.2)]

@@ -1,4 +1,4 @@
-"""The scripted model: well behaved in every protocol, badly behaved on request, and honest in its table."""
+"""The scripted model: correct in every protocol, faulty on request, and as its table describes."""
 
 import itertools
 import json
@@ -59,7 +59,7 @@ def breaks_off(reply: Reply) -> bool:
     return any(isinstance(step, Cut) for step in reply.steps)
 
 
-# What it says
+# Correct answers
 
 
 def test_every_model_is_described_in_a_line() -> None:
@@ -107,7 +107,7 @@ def test_a_body_says_what_the_stream_says(name: str, model: str) -> None:
             assert one["usage"] == other["usage"]
 
 
-def test_words_where_no_tool_fits_or_none_may_be_called() -> None:
+def test_text_if_no_tool_fits_or_may_be_called() -> None:
     none = Settings(tool_choice=ToolChoice("none"))
     for request in (question(text="Good morning"), question(settings=none)):
         answer = understood(CHAT, sent(reply_to(CHAT, request)))
@@ -115,7 +115,7 @@ def test_words_where_no_tool_fits_or_none_may_be_called() -> None:
         assert answer.text()
 
 
-def test_the_clients_wishes_are_kept() -> None:
+def test_settings_of_the_client_are_respected() -> None:
     named = Settings(tool_choice=ToolChoice("named", "read_file"))
     answer = understood(CHAT, sent(reply_to(CHAT, question(settings=named))))
     assert [call.name for call in answer.calls()] == ["read_file"]
@@ -155,7 +155,7 @@ AWKWARD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("with_optional", [False, True])
-def test_made_up_arguments_fit_their_schema(with_optional: bool) -> None:
+def test_generated_arguments_fit_their_schema(with_optional: bool) -> None:
     offered = [
         tool.get("parameters") or {} for case in corpus.cases() for tool in case.get("request_tools", [])
     ]
@@ -167,7 +167,7 @@ def test_made_up_arguments_fit_their_schema(with_optional: bool) -> None:
             assert list(jsonschema_rs.validator_for(schema).iter_errors(made)) == [], schema
 
 
-# What it does wrong, and what Dragoman makes of it
+# Faulty answers, and how Dragoman handles them
 
 MENDED = {
     "demo-misnamed": [GENEROUS],
@@ -216,8 +216,8 @@ def test_a_broken_answer_is_an_error_to_dragoman(name: str, model: str, stream: 
 
 
 @EVERY_PROTOCOL
-def test_a_misbehaviour_shows_in_the_bytes_or_the_table_says_why_not(name: str) -> None:
-    """Lawful bytes with the calls of a good model mean that nothing was spoilt."""
+def test_every_fault_shows_in_the_bytes_or_the_table_explains_why_not(name: str) -> None:
+    """Lawful bytes with the calls of a correct model mean that nothing is faulty."""
     for model in set(MENDED) - {"demo-fragments", "demo-think"}:
         data = sent(reply_to(name, question(model, stream=True)))
         calls = calls_of(neutral.reduce(name, data, stream=True))
@@ -241,7 +241,7 @@ def test_interleaved_calls_really_interleave(name: str, first: bytes, second: by
 
 
 @EVERY_PROTOCOL
-def test_an_invalid_call_is_made_again_when_told(name: str) -> None:
+def test_an_invalid_call_is_corrected_after_an_error_result(name: str) -> None:
     request = question("demo-invalid")
     said = neutral.reduce(name, sent(reply_to(name, request)), stream=False)
     assert calls_of(said) == [("get_weather", {"days": 3})]
@@ -251,7 +251,7 @@ def test_an_invalid_call_is_made_again_when_told(name: str) -> None:
 
 
 @EVERY_PROTOCOL
-def test_a_sealed_model_insists_on_its_signatures(name: str) -> None:
+def test_a_sealed_model_requires_its_signatures(name: str) -> None:
     request = question("demo-sealed")
     answer = understood(name, sent(reply_to(name, request)))
     kept = answered(request, tuple(answer.parts), "Sunny")
@@ -265,7 +265,7 @@ def test_a_sealed_model_insists_on_its_signatures(name: str) -> None:
     assert ScriptedModel().answer(name, path, forged).status == 400
 
 
-def test_a_flaky_model_takes_the_second_attempt() -> None:
+def test_a_flaky_model_answers_the_second_attempt() -> None:
     model = ScriptedModel()
     for name in PROTOCOLS:
         replies = [reply_to(name, question("demo-flaky"), model) for _ in range(3)]
@@ -301,7 +301,7 @@ def test_a_freeform_tool_gets_text() -> None:
 
 
 @EVERY_PROTOCOL
-def test_errors_are_in_the_protocols_words(name: str) -> None:
+def test_errors_have_the_form_of_the_protocol(name: str) -> None:
     path, body = written(name, question("demo-nonsense"))
     model = ScriptedModel()
     unknown, unread = model.answer(name, path, body), model.answer(name, path, b"{")
@@ -311,13 +311,13 @@ def test_errors_are_in_the_protocols_words(name: str) -> None:
 
 
 def test_reminders_are_not_questions() -> None:
-    """Coding agents put notes of their own beside what the user wrote."""
+    """Coding agents add reminders to the user's text."""
     parts = (Text("<system-reminder>Read the files.</system-reminder>"), Text("Good morning"))
     request = question().changed(messages=(Message("user", parts),))
     assert "“Good morning”" in understood(ANTHROPIC, sent(reply_to(ANTHROPIC, request))).text()
 
 
-def test_reminders_of_the_agent_are_not_the_users_words() -> None:
+def test_reminders_of_the_agent_are_not_the_users_text() -> None:
     reminder = "<system-reminder>Mind the gap.</system-reminder>"
     for text in (f"{reminder}\n\nRun ls", f"Run ls\n{reminder}", "Run ls"):
         request = Request(model="demo", messages=(Message("user", (Text(reminder), Text(text))),))
@@ -344,7 +344,7 @@ AGENTS_TOOLS = (
 
 
 def conversation(model: str, text: str, *, most: int = 30) -> list[list[ToolCall]]:
-    """The calls of each answer while an agent behind Dragoman does all it is asked to."""
+    """The calls of each answer while an agent behind Dragoman runs every call."""
     request = Request(model=model, messages=(Message("user", (Text(text),)),), tools=AGENTS_TOOLS)
     made: list[list[ToolCall]] = []
     while len(made) < most:
@@ -364,14 +364,14 @@ ANSWERING = ["demo", "demo-parallel", "demo-thinking", "demo-sealed", "demo-loop
 
 @pytest.mark.parametrize("model", [*ANSWERING, "demo-invented"])
 @pytest.mark.parametrize("text", ["Hello there!", "Run the command `ls`"])
-def test_every_model_comes_to_an_end_of_its_turn(model: str, text: str) -> None:
+def test_every_model_ends_its_turn(model: str, text: str) -> None:
     made = conversation(model, text)
     assert len(made) <= 9
     assert made[-1] == []
     assert made[0] or (model.partition("-")[2] in ("", "thinking", "sealed", "think") and "Hello" in text)
 
 
-def test_a_shell_is_taken_before_what_works_through_others() -> None:
+def test_a_shell_tool_is_preferred_over_tools_that_run_others() -> None:
     hello, run = (conversation("demo-stringly", text) for text in ("Hello!", "Run the command `make`"))
     assert [[call.name for call in calls] for calls in hello] == [["Bash"], []]
     wanted = {"command": "make", "timeout": 20_000, "run_in_background": False}
@@ -385,7 +385,7 @@ def test_an_agent_without_tools_gets_an_edit_it_can_apply() -> None:
     assert "proof.txt\n```\n<<<<<<< SEARCH\n=======\nwell done\n>>>>>>> REPLACE\n```" in said
 
 
-def test_system_words_that_had_to_move_are_not_the_users() -> None:
+def test_moved_system_text_is_not_the_users() -> None:
     parts = (
         Text("Run `ls`"),
         Text("<system>\nNever run `rm`\n</system>"),

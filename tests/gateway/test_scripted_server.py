@@ -1,4 +1,4 @@
-"""The scripted model over real sockets, with the official SDKs, and the knobs of the upstream for tests."""
+"""The scripted model over real sockets with the official SDKs, and the controls of the test upstream."""
 
 import asyncio
 import contextlib
@@ -105,7 +105,7 @@ def test_counting_agrees_with_the_usage(upstream: ScriptedUpstream) -> None:
 
 
 @pytest.mark.parametrize("model", sorted(set(BEHAVIOURS) - set(NEVER)))
-def test_a_socket_carries_what_the_model_says(model: str) -> None:
+def test_the_server_sends_the_models_bytes(model: str) -> None:
     async def scene() -> None:
         async with ScriptedUpstream() as upstream, aiohttp.ClientSession() as session:
             for name, stream in itertools.product(PROTOCOLS, (True, False)):
@@ -124,7 +124,7 @@ def test_a_socket_carries_what_the_model_says(model: str) -> None:
 @pytest.mark.parametrize("model", NEVER)
 @pytest.mark.parametrize("name", PROTOCOLS)
 @STREAM_AND_WHOLE
-def test_the_upstream_sees_at_once_that_its_client_is_gone(name: str, model: str, stream: bool) -> None:
+def test_the_upstream_notices_a_client_that_leaves(name: str, model: str, stream: bool) -> None:
     async def scene() -> None:
         async with ScriptedUpstream(pace=1.0) as upstream, aiohttp.ClientSession() as session:
             asking = asyncio.create_task(post(session, upstream.url, name, question(model, stream=stream)))
@@ -140,7 +140,7 @@ def test_the_upstream_sees_at_once_that_its_client_is_gone(name: str, model: str
     asyncio.run(scene())
 
 
-def test_gemini_streams_an_array_to_those_who_do_not_ask_for_events() -> None:
+def test_gemini_streams_an_array_without_alt_sse() -> None:
     async def scene() -> None:
         url, stop = await serve(pace=0)
         path, body = written(GEMINI, question(stream=True))
@@ -155,10 +155,10 @@ def test_gemini_streams_an_array_to_those_who_do_not_ask_for_events() -> None:
     asyncio.run(scene())
 
 
-# The knobs
+# Controls of the test upstream
 
 
-def test_scripts_come_first_and_requests_are_kept() -> None:
+def test_scripts_come_first_and_requests_are_recorded() -> None:
     async def scene() -> None:
         async with ScriptedUpstream() as upstream, aiohttp.ClientSession() as session:
             tea = scripted_upstream.status(418, b"tea", retry_after="9")
@@ -197,7 +197,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_is_felt_by_the_client(fault: str) -> None:
+def test_every_fault_reaches_the_client(fault: str) -> None:
     async def scene() -> None:
         timeout = aiohttp.ClientTimeout(total=0.3)
         async with ScriptedUpstream() as upstream, aiohttp.ClientSession(timeout=timeout) as session:
@@ -208,7 +208,7 @@ def test_every_fault_is_felt_by_the_client(fault: str) -> None:
     asyncio.run(scene())
 
 
-def test_sizes_and_addresses() -> None:
+def test_sizes_and_addresses_of_faults() -> None:
     async def scene() -> None:
         async with ScriptedUpstream() as upstream, aiohttp.ClientSession() as session:
             upstream.script(scripted_upstream.huge_frame(1 << 20), scripted_upstream.garbage())

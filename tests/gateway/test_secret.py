@@ -22,7 +22,7 @@ def test_text_forms_show_the_fingerprint_and_no_part_of_the_secret(shown: str) -
     assert "very" not in shown
 
 
-def test_only_reveal_gives_it_out() -> None:
+def test_only_reveal_returns_the_secret() -> None:
     assert KEY.reveal() == "sk-very-secret"
     with pytest.raises(TypeError):
         pickle.dumps(KEY)
@@ -32,7 +32,7 @@ def test_only_reveal_gives_it_out() -> None:
         vars(KEY)
 
 
-def test_equality_goes_by_the_secret() -> None:
+def test_equality_compares_the_secret() -> None:
     assert Secret("sk-very-secret") == KEY
     assert Secret("sk-other") != KEY
     assert KEY != "sk-very-secret"
@@ -41,7 +41,7 @@ def test_equality_goes_by_the_secret() -> None:
     assert copy.copy(KEY) is KEY
 
 
-def test_half_characters_are_no_error() -> None:
+def test_lone_surrogates_are_no_error() -> None:
     assert Secret("caf\udce9").fingerprint != Secret("caf\ud800").fingerprint
 
 

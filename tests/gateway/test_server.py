@@ -1,4 +1,4 @@
-"""`dragoman serve` as a process: it starts, answers, reads its config again, and ends as it should."""
+"""`dragoman serve` as a process: start, reload, graceful stop, workers, recordings."""
 
 import contextlib
 import http.client
@@ -42,7 +42,7 @@ def config(url: str, server: str = "", more: str = "") -> str:
 
 
 class Streaming:
-    """A client in the middle of an answer."""
+    """A client that has received the first part of an answer."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
@@ -59,7 +59,7 @@ class Streaming:
 
 
 def slowly(seconds: float) -> object:
-    """An answer whose first half is worth sending, and whose second half takes its time."""
+    """An answer with a first part at once and the rest after `seconds`."""
     frames = SPOKEN.split(b"\n\n")
     middle = len(frames) // 2
     return stream(b"\n\n".join(frames[:middle]) + b"\n\n", Wait(seconds), b"\n\n".join(frames[middle:]))
@@ -81,17 +81,17 @@ def serve(tmp_path: Path, upstream: ScriptedUpstream) -> Iterator[Callable[..., 
         process.kill()
 
 
-def test_it_starts_answers_and_ends(serve: Callable[..., Process], tmp_path: Path) -> None:
+def test_serve_starts_answers_and_stops(serve: Callable[..., Process], tmp_path: Path) -> None:
     process = serve()
     url = process.ready()
     assert url.startswith("http://127.0.0.1:")
     got = post(f"{url}/v1/messages", ASKED)
     assert got.status == 200
-    # One id through all of it, as JSON where nobody looks at a terminal.
+    # One id in every line, and JSON because there is no terminal.
     process.wait_for(
         rf'"message":"anthropic demo -> up/demo","exchange":"{got.headers["x-dragoman-exchange"]}"'
     )
-    assert (tmp_path / ".local/share/dragoman/dragoman.db").exists()
+    assert [*(tmp_path / ".local/share/dragoman").glob("dragoman-*.db")]
     process.interrupt()
     assert process.wait() == 0
     assert "Traceback" not in process.said
@@ -110,12 +110,14 @@ def test_a_running_answer_finishes_first(
     assert process.wait() == 0
 
 
-def test_but_not_for_longer_than_its_grace(serve: Callable[..., Process], upstream: ScriptedUpstream) -> None:
+def test_a_running_answer_is_cut_after_the_grace_period(
+    serve: Callable[..., Process], upstream: ScriptedUpstream
+) -> None:
     upstream.script(slowly(FOREVER))
     process = serve(server='shutdown_grace = "200ms"')
     client = Streaming(process.ready())
     process.signal(signal.SIGTERM)
-    with pytest.raises(http.client.IncompleteRead):  # broken off: nobody takes it for a good end
+    with pytest.raises(http.client.IncompleteRead):  # cut, so that no client takes it for a success
         client.rest()
     assert process.wait() == 0
     assert upstream.last.closed.wait(2)
@@ -134,7 +136,7 @@ def test_a_second_signal_ends_it_at_once(serve: Callable[..., Process], upstream
     assert "Traceback" not in process.said
 
 
-def test_a_changed_config_is_taken_without_dropping_a_stream(
+def test_a_reload_does_not_drop_a_stream(
     serve: Callable[..., Process], upstream: ScriptedUpstream, tmp_path: Path
 ) -> None:
     upstream.script(slowly(2.5))
@@ -155,7 +157,7 @@ def test_a_changed_config_is_taken_without_dropping_a_stream(
     process.wait_for(r"a change of server.workers needs a restart")
 
 
-def test_a_taken_port_is_one_sentence(serve: Callable[..., Process]) -> None:
+def test_a_port_in_use_is_a_one_line_error(serve: Callable[..., Process]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -179,11 +181,11 @@ def test_a_taken_port_is_one_sentence(serve: Callable[..., Process]) -> None:
         ("[server\n", r"Error: dragoman\.toml:1: this is not valid TOML"),
         ("[server]\nhost = '0.0.0.0'\n", r"Error: dragoman\.toml:2: host .* set keys"),
         ("[server]\nkeys = ['env:NOT_SET']\n", r"Error: server\.keys names the environment variable NOT_SET"),
-        ("", r"Error: there is no upstream"),
+        ("", r"Error: dragoman\.toml: there is no upstream"),
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "check"])
-def test_a_bad_config_is_one_sentence(text: str, says: str, command: str, tmp_path: Path) -> None:
+def test_a_bad_config_is_a_one_line_error(text: str, says: str, command: str, tmp_path: Path) -> None:
     upstreams = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://127.0.0.1:9"\n' if text else ""
     (tmp_path / "dragoman.toml").write_text(text + upstreams)
     with dragoman(tmp_path, command) as process:
@@ -192,13 +194,13 @@ def test_a_bad_config_is_one_sentence(text: str, says: str, command: str, tmp_pa
     assert said[said.index("Error") :].count("\n") == 1
 
 
-def test_a_host_for_others_is_refused_on_the_command_line_too(serve: Callable[..., Process]) -> None:
+def test_a_public_host_without_keys_is_refused_on_the_command_line(serve: Callable[..., Process]) -> None:
     process = serve("--host", "0.0.0.0")
     assert process.wait() == 1
     assert "set keys" in process.wait_for("Error: .*").group()
 
 
-def test_an_unknown_host_is_one_sentence(serve: Callable[..., Process]) -> None:
+def test_an_unknown_host_is_a_one_line_error(serve: Callable[..., Process]) -> None:
     process = serve("--host", "127.0.0.1.nowhere.invalid")
     assert process.wait() == 1
     process.wait_for("Error: ")
@@ -215,9 +217,7 @@ def test_an_unknown_host_is_one_sentence(serve: Callable[..., Process]) -> None:
     ],
     ids=["method", "too long", "bad header", "tls"],
 )
-def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
-    junk: bytes, serve: Callable[..., Process]
-) -> None:
+def test_the_log_of_malformed_http_holds_no_secret(junk: bytes, serve: Callable[..., Process]) -> None:
     process = serve("--log-level", "debug")
     url = process.ready()
     place = urlsplit(url)
@@ -226,7 +226,7 @@ def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
         answer = client.recv(65_536)
     assert answer.split()[1] in (b"400", b"431")
     assert b"Traceback" not in answer
-    assert post(f"{url}/v1/messages", ASKED).status == 200  # it goes on
+    assert post(f"{url}/v1/messages", ASKED).status == 200  # it continues to serve
     process.wait_for("anthropic demo -> up/demo")
     assert "sk-secret-in-the-line" not in process.said
     assert "Traceback" not in process.said
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
 
 
 def answered(url: str, key: str) -> int:
-    """How many requests have been answered, as the worker that this connection reaches says."""
+    """The number of answered requests, by the worker that accepts this connection."""
     page = call(f"{url}/metrics", x_api_key=key).body
     return sum(int(float(n)) for n in re.findall(rb'requests_total\{.*outcome="ok".*\} (.*)', page))
 
@@ -250,7 +250,7 @@ def test_several_processes_share_the_port_and_end_together(
     assert process.said.count("Dragoman is at") == 1
     for _ in range(21):
         assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
-    assert {answered(url, key) for _ in range(20)} == {21}, "whoever is asked tells of all"
+    assert {answered(url, key) for _ in range(20)} == {21}, "every worker counts the requests of all"
     pids = re.findall(r'"worker ready","pid":(\d+)', process.said)
     counted = {file.name for file in tmp_path.glob("dragoman-*/counter_*.db")}
     assert counted == {f"counter_{pid}.db" for pid in pids}
@@ -258,7 +258,7 @@ def test_several_processes_share_the_port_and_end_together(
     os.kill(int(pids[0]), signal.SIGKILL)
     process.wait_for("worker ended and is replaced")
     assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
-    assert {answered(url, key) for _ in range(5)} == {22}, "what the dead one did stays done"
+    assert {answered(url, key) for _ in range(5)} == {22}, "counts of a dead worker stay"
     process.interrupt()
     assert process.wait() == 0
     with pytest.raises(ConnectionRefusedError):
@@ -267,7 +267,7 @@ def test_several_processes_share_the_port_and_end_together(
     assert "Traceback" not in process.said
 
 
-def test_workers_know_what_is_under_way_in_all_of_them(
+def test_every_worker_counts_the_running_answers_of_all(
     serve: Callable[..., Process], upstream: ScriptedUpstream
 ) -> None:
     upstream.script(*[slowly(FOREVER)] * 3)
@@ -286,7 +286,7 @@ def test_workers_know_what_is_under_way_in_all_of_them(
     end = time.monotonic() + 20
     while (streams := health(url)) is None and time.monotonic() < end:
         time.sleep(0.05)
-    assert streams == 0, "the dead have nothing under way"
+    assert streams == 0, "a dead worker has no running answers"
 
 
 def health(url: str) -> int | None:
@@ -320,7 +320,7 @@ def test_workers_do_not_outlive_their_parent(serve: Callable[..., Process]) -> N
     pytest.fail("somebody still answers")
 
 
-def test_what_serving_does_not_need_is_not_imported() -> None:
+def test_serving_imports_no_unneeded_module() -> None:
     script = (
         "import sys, dragoman.cli, dragoman.cli.serve.service; "
         "print([m for m in sys.modules if m.split('.')[0] in "
@@ -341,11 +341,11 @@ def test_workers_record_into_one_folder_and_share_their_receipts(
     def listed() -> set[str]:
         return {said["id"] for said in call(f"{url}/exchanges").json["exchanges"]}
 
-    # A worker knows its own at once, and those of others when they are written.
-    def by_whoever_is_asked() -> bool:
+    # A worker knows its own receipts at once, and those of others after they are written.
+    def listed_by_every_worker() -> bool:
         return all(listed() == made for _ in range(6))
 
-    assert any(by_whoever_is_asked() or time.sleep(0.05) for _ in range(100))
+    assert any(listed_by_every_worker() or time.sleep(0.05) for _ in range(100))
     process.interrupt()
     assert process.wait() == 0
     recordings = [load(path) for path in (tmp_path / "recordings").iterdir()]
@@ -364,7 +364,9 @@ def test_a_recording_survives_a_crash(
         begun = [path for path in (tmp_path / "recordings").iterdir() if path.stat().st_size]
         return b"".join(load(path).sent for path in begun)
 
-    assert any(sent_so_far() or time.sleep(0.05) for _ in range(200)), "it is written as it goes"
+    assert any(sent_so_far() or time.sleep(0.05) for _ in range(200)), (
+        "the recording is written during the exchange"
+    )
     process.signal(signal.SIGKILL)
     with contextlib.suppress(http.client.HTTPException, ConnectionError):
         client.rest()
@@ -375,7 +377,7 @@ def test_a_recording_survives_a_crash(
     assert replay(recording).same
 
 
-def test_a_folder_nothing_can_be_recorded_in(serve: Callable[..., Process], tmp_path: Path) -> None:
+def test_an_unusable_recording_folder_is_an_error(serve: Callable[..., Process], tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     process = serve("--record", "taken/below")
     process.wait_for(r"^Error: exchanges cannot be recorded in [^\n]*; give another folder\n$")

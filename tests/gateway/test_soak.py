@@ -1,4 +1,4 @@
-"""Thousands of mixed exchanges with random faults and clients that leave: nothing stays behind.
+"""Thousands of mixed exchanges with random faults and clients that leave: nothing leaks.
 
 `DRAGOMAN_SOAK_SECONDS` makes it longer; `DRAGOMAN_SOAK_SEED` repeats one.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from gateway_harness import Gateway, ask, config, running
 from support.scripted_upstream import refused_url
 from support.wires import PROTOCOLS
-from troubles import Gateway, ask, config, running
 
 from dragoman.conform.scripted import BEHAVIOURS, serve
 from dragoman.conform.shape import UnreadableError
@@ -24,7 +24,7 @@ from dragoman.gateway.exchange_handler import ExchangeHandler
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))
 CROWD = 50
-# What takes its time gets few turns, so that there are thousands of the others.
+# Slow behaviours get few turns, so that there is time for thousands of others.
 SLOW = ["demo-slow", "demo-hang", "demo-stall", "demo-endless", "demo-ratelimit", "demo-flaky"]
 QUICK = [name for name in BEHAVIOURS if name not in SLOW]
 NEVER_ENDS = ("demo-endless",)
@@ -32,7 +32,7 @@ MOST_GROWTH = 24 * 2**20
 
 
 def memory() -> int:
-    """Bytes of this process that are in memory."""
+    """The resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -51,14 +51,14 @@ def toml(url: str, folder: Path) -> str:
         [tools]
         invalid = "reask"
     """
-    # The ring has a bound of its own, and would be filling all the while: a small one is full at once.
+    # The ring would grow during the whole test up to its own limit. A small one is full at once.
     kept = f'store = "{folder}/store.sqlite"\nretention = "1h"\nring = "1MB"'
     server = f'retries = 1\nkeepalive = "20ms"\n{kept}'
     return config(url, server=server, each='idle_timeout = "250ms"', more=routes)
 
 
 class Soak:
-    """The crowd, and what it saw."""
+    """Concurrent clients, and the outcomes they saw."""
 
     def __init__(self, gateway: Gateway, chance: random.Random) -> None:
         self.gateway = gateway
@@ -97,7 +97,7 @@ class Soak:
             self.wrong.append(f"{client} {model}: no end")
 
 
-def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_memory_descriptor_or_exchange_leaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = 0
     run = ExchangeHandler.run
 
@@ -112,7 +112,7 @@ def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         url, stop = await serve(pace=0.01)
         async with running(toml(url, tmp_path)) as gateway:
             soak = Soak(gateway, random.Random(SEED))
-            await soak.during(min(3.0, SECONDS / 3))  # caches are filled, buffers found their sizes
+            await soak.during(min(3.0, SECONDS / 3))  # after the warm-up of caches and buffers
             await _settled(gateway)
             memory_before, tasks, files = memory(), len(asyncio.all_tasks()), descriptors()
             await soak.during(SECONDS)
@@ -136,16 +136,16 @@ def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def print_report(soak: Soak, started: int, growth: int) -> None:
-    """Shown where a test's output is (`pytest -s`, or a failure)."""
+    """Print the counts (visible with `pytest -s`, or on failure)."""
     seen = ", ".join(f"{count} {kind}" for kind, count in sorted(soak.saw.items()))
     print(f"\n{started} exchanges ({seen}), memory grew by {growth / 2**20:.1f} MiB")  # noqa: T201
 
 
 async def _settled(gateway: Gateway) -> None:
-    """No connection is open but those that are kept for the next, and these are dropped."""
+    """Wait until only idle connections are open, and close those."""
     connector = gateway.session.connector
     assert connector is not None
-    await asyncio.sleep(0.6)  # what lingers ends
+    await asyncio.sleep(0.6)  # until delayed closes are done
     for pooled in list(connector._conns.values()):
         for protocol, _ in pooled:
             protocol.close()

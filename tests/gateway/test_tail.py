@@ -1,4 +1,4 @@
-"""`dragoman tail`: exchanges in the terminal, as they happen."""
+"""`dragoman tail`: live exchanges in the terminal."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from support.gateways import Gateway, Loop, gateway
-from support.plain_http import post
-from support.processes import Process, dragoman
-from support.scripted_upstream import ScriptedUpstream, in_background, refused_url, status
+from support.plain_http import call, post
+from support.processes import Process, accept_ctrl_c, dragoman
+from support.scripted_upstream import ScriptedUpstream, refused_url, status
 
 from dragoman.cli.tail.follow import TailOptions, follow
 from dragoman.cli.tail.lines import safe
@@ -32,19 +32,6 @@ BASH = {
         "required": ["command"],
     },
 }
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
-@pytest.fixture
-def upstream() -> Iterator[ScriptedUpstream]:
-    with in_background() as served:
-        yield served
 
 
 def config(upstream: ScriptedUpstream, server: str = "") -> str:
@@ -78,8 +65,8 @@ def tail(folder: Path, served: Gateway, *args: str, **env: str) -> Any:
     return dragoman(folder, "tail", "--url", served.url, *args, **env)
 
 
-class Paper(Screen):
-    """What was printed, for a test to read."""
+class PrintedLines(Screen):
+    """A screen that collects the printed lines."""
 
     def __init__(self) -> None:
         super().__init__(as_json=True)
@@ -96,14 +83,14 @@ class Paper(Screen):
         return self._models
 
 
-def connected(served: Gateway) -> None:
-    """It has been told what happened before, and hears what happens from now on."""
+def wait_until_connected(served: Gateway) -> None:
+    """Wait until `tail` has the past exchanges and is subscribed to new ones."""
     pause = threading.Event()
     for _ in range(1000):
         if served.state.stop_events:
             return
         pause.wait(0.02)
-    raise AssertionError("nobody looks on")
+    raise AssertionError("tail did not connect")
 
 
 def ended(process: Process) -> None:
@@ -112,19 +99,19 @@ def ended(process: Process) -> None:
     assert "Traceback" not in process.said
 
 
-def test_a_line_for_each_and_what_was_mended_under_it(tmp_path: Path, served: Gateway) -> None:
+def test_each_exchange_has_a_line_with_its_fixes_below(tmp_path: Path, served: Gateway) -> None:
     ask(served, "demo")
     with tail(tmp_path, served) as process:
-        process.wait_for(r"· anthropic +demo → up/demo .* tokens 1 call\n")
+        process.wait_for(r"· anthropic +demo → up/demo .* tokens \$\? 1 call\n")
         ask(served, "demo-misnamed")
         process.wait_for(r"● anthropic +demo-misnamed → up/demo-misnamed .* 1 call 1 mended\n")
         process.wait_for(r"\n    Bash/prompt: prompt → command  tool-alias\n")
         ended(process)
-        assert "\x1b" not in process.said  # a pipe is no terminal
+        assert "\x1b" not in process.said  # a pipe gets no colours
         assert process.said.count("demo →") == 1
 
 
-def test_calls_that_do_not_fit_are_told(tmp_path: Path, served: Gateway) -> None:
+def test_invalid_calls_are_shown(tmp_path: Path, served: Gateway) -> None:
     ask(served, "demo-invalid")
     with tail(tmp_path, served) as process:
         process.wait_for(r"demo-invalid → .* 1 call 1 invalid\n    Bash does not fit: .*command")
@@ -133,7 +120,7 @@ def test_calls_that_do_not_fit_are_told(tmp_path: Path, served: Gateway) -> None
 
 def test_failures_say_why(tmp_path: Path, served: Gateway, upstream: ScriptedUpstream) -> None:
     with tail(tmp_path, served, "--failed", "glm") as process:
-        connected(served)
+        wait_until_connected(served)
         ask(served, "demo")
         upstream.script(status(429, b'{"error":{"message":"Slow \\u001b[2Jdown"}}'))
         ask(served, "glm")
@@ -151,12 +138,12 @@ def test_failures_say_why(tmp_path: Path, served: Gateway, upstream: ScriptedUps
         ({"slow": "0", "last": "1"}, ["demo-stringly"], ["other", "demo-misnamed"]),
     ],
 )
-def test_filters_are_those_of_the_list(
+def test_filters_are_the_same_as_for_the_list(
     query: dict[str, str], before: list[str], after: list[str], served: Gateway
 ) -> None:
     for model in ("demo", "demo-misnamed", "demo-stringly"):
         ask(served, model)
-    paper = Paper()
+    paper = PrintedLines()
     settings = TailOptions(url=served.url, as_json=True, last=int(query.pop("last", "10")), query=query)
     following = served.loop.begin(follow(settings, paper))
     assert paper.models(len(before)) == before
@@ -166,7 +153,17 @@ def test_filters_are_those_of_the_list(
     following.cancel()
 
 
-def test_json_is_a_summary_a_line(tmp_path: Path, served: Gateway) -> None:
+def test_one_session_is_followed_alone(tmp_path: Path, served: Gateway) -> None:
+    ask(served, "demo")
+    id = ask(served, "demo-misnamed", x_session_id="mine")
+    session = call(f"{served.url}/exchanges/{id}").json["session"]
+    with tail(tmp_path, served, "--session", session) as process:
+        process.wait_for("demo-misnamed")
+        ended(process)
+        assert "demo →" not in process.said
+
+
+def test_json_prints_one_summary_per_line(tmp_path: Path, served: Gateway) -> None:
     id = ask(served, "demo-misnamed")
     with tail(tmp_path, served, "--json", "--mended", "-n", "1") as process:
         process.wait_for(r"\}\n")
@@ -188,7 +185,7 @@ def test_a_key_is_given_by_option_or_environment(
             assert KEY not in process.said
 
 
-def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreachable_gateway_is_a_one_line_error(tmp_path: Path) -> None:
     with dragoman(tmp_path, "tail", "--url", refused_url()) as process:
         assert process.wait() == 1
         said = (
@@ -197,7 +194,7 @@ def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
         assert re.fullmatch(f"Error: {said} --url\n", process.said)
 
 
-def test_it_comes_back_and_catches_up(tmp_path: Path) -> None:
+def test_tail_reconnects_and_catches_up(tmp_path: Path) -> None:
     with dragoman(tmp_path, "demo", "--port", "0") as first:
         url = first.ready()
         with dragoman(tmp_path, "tail", "--url", url) as process:
@@ -215,10 +212,10 @@ def test_it_comes_back_and_catches_up(tmp_path: Path) -> None:
                 assert process.said.count("reconnecting") == 1
 
 
-def test_on_a_terminal_what_runs_stands_below(
+def test_on_a_terminal_running_exchanges_are_below(
     tmp_path: Path, served: Gateway, upstream: ScriptedUpstream
 ) -> None:
-    """In colours, and rewritten in place."""
+    """They are coloured, and rewritten in place."""
     gate = threading.Event()
     upstream.script(_held(gate))
     screen, end = pty.openpty()
@@ -226,11 +223,16 @@ def test_on_a_terminal_what_runs_stands_below(
     threading.Thread(target=_read, args=(screen, seen), daemon=True).start()
     command = [sys.executable, "-m", "dragoman", "tail", "--url", served.url]
     process = subprocess.Popen(
-        command, stdout=end, stderr=end, cwd=tmp_path, env={"TERM": "xterm", **os.environ}
+        command,
+        stdout=end,
+        stderr=end,
+        cwd=tmp_path,
+        env={"TERM": "xterm", **os.environ},
+        preexec_fn=accept_ctrl_c,
     )
     os.close(end)
     try:
-        connected(served)
+        wait_until_connected(served)
         asking = threading.Thread(target=ask, args=(served, "slow-one"))
         asking.start()
         _until(seen, "… anthropic    slow-one".encode())
@@ -245,7 +247,7 @@ def test_on_a_terminal_what_runs_stands_below(
         process.wait()
 
 
-def test_nothing_a_model_wrote_steers_the_terminal() -> None:
+def test_model_output_cannot_control_the_terminal() -> None:
     assert safe("a\x1b]0;title\x07\r\n\x9b2J\u202eb") == "a\ufffd]0;title" + "\ufffd" * 3 + "\ufffd2J\ufffdb"
     assert safe("x" * 500, 10) == "x" * 9 + "…"
 

@@ -1,4 +1,4 @@
-"""The tap: copies for whoever listens, bounds for whoever is slow, and nothing secret on the way out."""
+"""The tap: copies for subscribers, limits for slow ones, and redacted secrets."""
 
 from itertools import pairwise
 
@@ -45,7 +45,7 @@ def data(track: Track) -> list[bytes]:
     return [record.data for record in track.records if isinstance(record, UpstreamBytes | ClientBytes)]
 
 
-def test_a_track_keeps_what_passes() -> None:
+def test_a_track_keeps_the_bytes_of_both_sides() -> None:
     track = tap().begin("x", "anthropic")
     track.record_upstream_bytes(b"one")
     track.record_client_bytes(b"two")
@@ -56,14 +56,14 @@ def test_a_track_keeps_what_passes() -> None:
     assert times == sorted(times)
 
 
-def test_the_very_bytes_are_kept_not_a_copy() -> None:
+def test_bytes_are_kept_without_a_copy() -> None:
     track = tap().begin("x", "anthropic")
     chunk = bytes(1000)
     track.record_upstream_bytes(chunk)
     assert data(track)[0] is chunk
 
 
-def test_what_passes_as_it_came_is_kept_once_and_shown_twice() -> None:
+def test_verbatim_bytes_are_kept_once_and_shown_on_both_sides() -> None:
     here = tap(ring=1_100_000)
     track = here.begin("x", "anthropic")
     for number in range(100):
@@ -74,7 +74,7 @@ def test_what_passes_as_it_came_is_kept_once_and_shown_twice() -> None:
     assert len(kept) == 300
     assert all(kept[at] is kept[at + 1] for at in range(0, 300, 3))
     assert [getattr(record, "alive", None) for record in track.records] == [None, False, True] * 100
-    assert "x" in here.ring, "a hundred times ten kilobytes have room in it, two hundred had not"
+    assert "x" in here.ring, "a hundred receipts of ten kilobytes fit, two hundred do not"
 
 
 def test_a_chunk_belongs_to_the_call_it_answers() -> None:
@@ -104,7 +104,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     )
 
 
-def test_a_subscriber_hears_bytes_and_milestones_in_order() -> None:
+def test_a_subscriber_gets_bytes_and_milestones_in_order() -> None:
     here = tap(ring=0)
     woken: list[str] = []
     subscription = Subscription(wake=lambda track: woken.append(track.outcome))
@@ -121,7 +121,7 @@ def test_a_subscriber_hears_bytes_and_milestones_in_order() -> None:
     assert list(subscription.take()) == []
 
 
-def test_a_subscriber_may_hear_the_events() -> None:
+def test_a_subscriber_may_get_events() -> None:
     here = tap()
     subscription = Subscription(records=False, events=True)
     here.subscribe(subscription)
@@ -133,7 +133,7 @@ def test_a_subscriber_may_hear_the_events() -> None:
     assert said.events == (TextDelta(0, "Hi"),)
 
 
-def test_who_left_hears_nothing() -> None:
+def test_an_unsubscribed_listener_gets_nothing() -> None:
     here = tap()
     subscription = Subscription()
     here.subscribe(subscription)
@@ -143,7 +143,7 @@ def test_who_left_hears_nothing() -> None:
     assert here.subscriptions == here.record_subscriptions == here.event_subscriptions == ()
 
 
-def test_a_slow_subscriber_loses_and_the_others_do_not() -> None:
+def test_only_a_slow_subscriber_loses_messages() -> None:
     here = tap()
     slow, quick = Subscription(max_bytes=10_000), Subscription()
     here.subscribe(slow)
@@ -161,7 +161,7 @@ def test_a_slow_subscriber_loses_and_the_others_do_not() -> None:
     assert len(list(slow.take())) == 1
 
 
-def test_the_recording_of_a_slow_recorder_says_so() -> None:
+def test_the_recording_of_a_slow_recorder_is_marked_incomplete() -> None:
     here = tap(ring=0)
     subscription = Subscription(max_bytes=3000)
     here.subscribe(subscription)
@@ -175,7 +175,7 @@ def test_the_recording_of_a_slow_recorder_says_so() -> None:
     assert ended.dropped == track.dropped > 0
 
 
-def test_the_ring_lets_the_oldest_go_and_running_ones_last() -> None:
+def test_the_ring_drops_the_oldest_first_and_running_exchanges_last() -> None:
     here = tap(ring=100_000)
     running = here.begin("running", "anthropic")
     running.record_upstream_bytes(bytes(20_000))
@@ -188,7 +188,7 @@ def test_the_ring_lets_the_oldest_go_and_running_ones_last() -> None:
     assert here.ring.size <= 100_000
 
 
-def test_one_that_is_larger_than_the_ring_is_let_go_and_goes_on() -> None:
+def test_an_exchange_larger_than_the_ring_is_dropped_and_continues() -> None:
     here = tap(ring=50_000)
     track = here.begin("x", "anthropic")
     for _ in range(10):
@@ -200,7 +200,7 @@ def test_one_that_is_larger_than_the_ring_is_let_go_and_goes_on() -> None:
     assert here.ring.size == 0
 
 
-def test_a_small_chunk_is_counted_with_what_it_takes() -> None:
+def test_a_small_chunk_counts_with_its_overhead() -> None:
     here = tap(ring=1_000_000)
     track = here.begin("x", "anthropic")
     for _ in range(20_000):
@@ -209,7 +209,7 @@ def test_a_small_chunk_is_counted_with_what_it_takes() -> None:
     assert "x" not in here.ring, "twenty thousand records are more than a megabyte"
 
 
-def test_headers_are_kept_by_a_list_of_harmless_ones() -> None:
+def test_only_listed_headers_are_kept() -> None:
     shown = harmless_headers(
         {"User-Agent": "x/1", "X-Api-Key": KEY, "Cookie": "a=b", "x-my-token": KEY, "x-stainless-os": "Linux"}
     )
@@ -232,14 +232,14 @@ def test_headers_are_kept_by_a_list_of_harmless_ones() -> None:
         (f"https://user:{KEY}@host:1/a?token={KEY}#x", "https://host:1/a?token=[removed]"),
     ],
 )
-def test_addresses_keep_nothing_secret(url: str, shown: str) -> None:
+def test_urls_are_kept_without_secrets(url: str, shown: str) -> None:
     assert harmless_path(url) == shown
 
 
 @pytest.mark.parametrize(
     "secret", [KEY, 'with "quotes" and \\', "slashes/and+more=", "ключ-длинный", "\ud800-half-key"]
 )
-def test_a_secret_is_found_as_text_json_and_address(secret: str) -> None:
+def test_a_secret_is_found_in_text_json_and_urls(secret: str) -> None:
     redactor = Redactor()
     redactor.learn([Secret(secret)])
     once = msgspec.json.encode(secret.encode("utf-8", "replace").decode()) if secret.isprintable() else b""
@@ -248,20 +248,20 @@ def test_a_secret_is_found_as_text_json_and_address(secret: str) -> None:
         assert shown == b"<%s>" % Secret(secret).fingerprint.encode()
 
 
-def test_what_is_too_short_is_a_word() -> None:
+def test_a_short_secret_is_not_redacted() -> None:
     redactor = Redactor()
     redactor.learn([Secret("demo")])
     assert redactor.scrub(b"a demo of it") == b"a demo of it"
 
 
-def test_one_secret_inside_another() -> None:
+def test_a_secret_inside_another_is_redacted() -> None:
     redactor = Redactor()
     redactor.learn([Secret(KEY), Secret(KEY + "-and-more")])
     assert KEY.encode() not in redactor.scrub(f"<{KEY}-and-more>".encode())
     assert b"and-more" not in redactor.scrub(f"<{KEY}-and-more>".encode())
 
 
-def test_the_oldest_are_forgotten_but_not_ones_own() -> None:
+def test_old_learned_secrets_are_forgotten_but_given_ones_are_redacted() -> None:
     redactor = Redactor()
     first = Secret(KEY)
     redactor.learn([first])
@@ -270,7 +270,7 @@ def test_the_oldest_are_forgotten_but_not_ones_own() -> None:
     assert redactor.scrub(KEY.encode(), [first]) == first.fingerprint.encode()
 
 
-def test_what_is_in_use_is_never_forgotten() -> None:
+def test_secrets_in_use_are_never_forgotten() -> None:
     redactor = Redactor()
     upstream = Secret(KEY)
     for n in range(300):
@@ -283,8 +283,8 @@ TEXT = f"a key {KEY}, its beginning sk-01234 and {KEY}{KEY} at the end sk-0".enc
 
 
 @given(cuts=st.sets(st.integers(0, len(TEXT)), max_size=30), batches=st.integers(1, 5))
-def test_wherever_the_chunks_are_cut(cuts: set[int], batches: int) -> None:
-    """What is written is the scrubbed text; chunks keep their number, their order and their times."""
+def test_redaction_is_the_same_for_every_chunking(cuts: set[int], batches: int) -> None:
+    """The redacted text is written. Chunks keep their number, order and times."""
     redactor = Redactor()
     redactor.learn([Secret(KEY)])
     edges = [0, *sorted(cuts), len(TEXT)]
@@ -303,7 +303,7 @@ def test_wherever_the_chunks_are_cut(cuts: set[int], batches: int) -> None:
 
 
 @given(cuts=st.sets(st.integers(0, len(TEXT)), max_size=30))
-def test_patterns_reach_across_chunks(cuts: set[int]) -> None:
+def test_patterns_match_across_chunks(cuts: set[int]) -> None:
     redactor = Redactor([r"sk-\d+"])
     edges = [0, *sorted(cuts), len(TEXT)]
     chunks = [ClientBytes(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
@@ -315,7 +315,7 @@ def test_patterns_reach_across_chunks(cuts: set[int]) -> None:
 
 
 @pytest.mark.parametrize("patterns", [(), ("^said.*",)])
-def test_many_pieces_are_scrubbed_each_on_its_own(patterns: tuple[str, ...]) -> None:
+def test_many_pieces_are_redacted_separately(patterns: tuple[str, ...]) -> None:
     redactor = Redactor(patterns)
     own = [Secret(KEY), Secret("an\nother-one")]
     pieces = [b"said %d" % n for n in range(100)]

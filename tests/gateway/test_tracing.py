@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry's conventions: a span an exchange, one below it for each try, or none."""
+"""OpenTelemetry traces: one span per exchange, a child span per attempt, and none if switched off."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from gateway_harness import SHORT, Gateway, RawClient, ask, asking, before, config, post, running, soon
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -16,7 +17,6 @@ from opentelemetry.trace import SpanKind, StatusCode
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, status
 from support.wires import CHAT, GEMINI, PROTOCOLS
 from test_faults_midstream import spoken
-from troubles import SHORT, Gateway, Leaving, ask, asking, before, config, post, running, soon
 
 from dragoman.config import ConfigError, loads
 from dragoman.config.types import TelemetryConfig
@@ -32,8 +32,8 @@ def listening(here: Gateway) -> InMemorySpanExporter:
     return spans
 
 
-def apart(spans: InMemorySpanExporter) -> tuple[ReadableSpan, list[ReadableSpan]]:
-    """The exchange, and its tries."""
+def split_spans(spans: InMemorySpanExporter) -> tuple[ReadableSpan, list[ReadableSpan]]:
+    """The span of the exchange, and those of its attempts."""
     found = spans.get_finished_spans()
     (exchange,) = [span for span in found if span.kind is SpanKind.SERVER]
     tries = [span for span in found if span.kind is SpanKind.CLIENT]
@@ -51,7 +51,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize("stream", [True, False])
-def test_an_exchange_by_the_conventions(upstream: str, client: str, stream: bool) -> None:
+def test_a_span_follows_the_conventions(upstream: str, client: str, stream: bool) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as here:
@@ -59,7 +59,7 @@ def test_an_exchange_by_the_conventions(upstream: str, client: str, stream: bool
             model = f"{SHORT[upstream]}/demo"
             got = await ask(here, client, model, stream=stream)
             assert got.status == 200
-            exchange, (only,) = apart(spans)
+            exchange, (only,) = split_spans(spans)
             operation = "generate_content" if client == GEMINI else "chat"
             said = attributes(exchange)
             port = int(served.url.rpartition(":")[2])
@@ -80,12 +80,12 @@ def test_an_exchange_by_the_conventions(upstream: str, client: str, stream: bool
             assert (only.name, tried["http.response.status_code"]) == ("POST", 200)
             assert tried["gen_ai.request.model"] == "demo"
             assert not any(name.startswith("gen_ai.usage") for name in tried), "counted once"
-            assert "Rome" not in repr((said, tried)), "what was said is nobody else's business"
+            assert "Rome" not in repr((said, tried)), "traces hold no message text"
 
     asyncio.run(scene())
 
 
-def test_the_clients_trace_goes_on_and_reaches_the_upstream() -> None:
+def test_the_clients_trace_is_continued_to_the_upstream() -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served) as here:
@@ -93,7 +93,7 @@ def test_the_clients_trace_goes_on_and_reaches_the_upstream() -> None:
             path, body = asking(CHAT, "c/demo")
             headers = {"traceparent": PARENT, "tracestate": "vendor=1"}
             await post(here, CHAT, path, body, stream=True, **headers)
-            exchange, (only,) = apart(spans)
+            exchange, (only,) = split_spans(spans)
             assert f"{exchange.context.trace_id:032x}" == PARENT.split("-")[1]
             assert exchange.parent is not None
             assert f"{exchange.parent.span_id:016x}" == PARENT.split("-")[2]
@@ -104,7 +104,7 @@ def test_the_clients_trace_goes_on_and_reaches_the_upstream() -> None:
     asyncio.run(scene())
 
 
-def test_each_try_is_a_span_and_the_exchange_is_one() -> None:
+def test_each_attempt_has_a_span_below_the_exchange() -> None:
     routes = '[[routes]]\nmatch = "m"\nto = ["a/m", "c/m"]'
 
     async def scene() -> None:
@@ -113,7 +113,7 @@ def test_each_try_is_a_span_and_the_exchange_is_one() -> None:
             spans = listening(here)
             served.script(status(503), spoken(CHAT))
             assert (await ask(here, CHAT, "m")).status == 200
-            exchange, tries = apart(spans)
+            exchange, tries = split_spans(spans)
             said = attributes(exchange)
             assert (said["dragoman.upstream"], said["gen_ai.response.finish_reasons"]) == ("c", ("stop",))
             assert "error.type" not in said
@@ -138,7 +138,7 @@ def test_a_failure_has_a_type(script: Any, kind: str, tried: str) -> None:
             spans = listening(here)
             served.script(script)
             await ask(here, CHAT, "c/m")
-            exchange, (only,) = apart(spans)
+            exchange, (only,) = split_spans(spans)
             assert attributes(exchange)["error.type"] == kind
             assert attributes(exchange)["gen_ai.response.finish_reasons"] == ("error",)
             assert exchange.status.status_code is StatusCode.ERROR
@@ -153,15 +153,15 @@ def test_a_client_that_leaves_and_a_model_without_a_route() -> None:
         async with before(served, more='[[routes]]\nmatch = "m"\nto = "c/m"') as here:
             spans = listening(here)
             served.script([spoken(CHAT)[:300], Wait(FOREVER)])
-            async with Leaving(here) as plain:
+            async with RawClient(here) as plain:
                 await plain.post(*asking(CHAT, "m"))
                 await served.wait_seen()
             assert await soon(lambda: len(spans.get_finished_spans()) == 2)
-            exchange, (only,) = apart(spans)
+            exchange, (only,) = split_spans(spans)
             assert attributes(exchange)["error.type"] == attributes(only)["error.type"] == "cancelled"
             spans.clear()
             assert (await ask(here, CHAT, "nonsense")).status == 404
-            exchange, tries = apart(spans)
+            exchange, tries = split_spans(spans)
             assert (attributes(exchange)["error.type"], tries) == ("not_found", [])
 
     asyncio.run(scene())
@@ -194,7 +194,7 @@ def test_spans_are_sent_to_the_collector() -> None:
     assert {span.name for group in resource.scope_spans for span in group.spans} == {"chat c/demo", "POST"}
 
 
-# When it is on
+# When tracing is on
 
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
@@ -214,14 +214,14 @@ ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
         ({}, TelemetryConfig(traces=True), True),
     ],
 )
-def test_when_traces_are_sent(env: dict[str, str], said: TelemetryConfig, on: bool) -> None:
+def test_which_settings_switch_tracing_on(env: dict[str, str], said: TelemetryConfig, on: bool) -> None:
     tracing = open_tracing(said, env)
     assert (tracing is not None) is on
     if tracing is not None:
         asyncio.run(tracing.close())
 
 
-def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
+def test_without_the_package_the_setting_is_an_error_and_the_variable_is_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delitem(sys.modules, "dragoman.observe.tracing.otel", raising=False)
@@ -234,7 +234,7 @@ def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
     assert "dragoman[otel]" in caplog.text
 
 
-def test_off_nothing_is_imported_and_nothing_is_passed_on() -> None:
+def test_switched_off_nothing_is_imported_or_propagated() -> None:
     program = (
         "import sys, dragoman.gateway.process; from dragoman.gateway.state import State;"
         "from dragoman.config import loads;"
@@ -254,6 +254,6 @@ def test_off_nothing_is_imported_and_nothing_is_passed_on() -> None:
     asyncio.run(scene())
 
 
-def test_a_wrong_key_is_said() -> None:
+def test_an_unknown_telemetry_key_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r'unknown key "endpont" in \[telemetry\]; did you mean "endpoint"'):
         loads('[upstreams.ollama]\n[telemetry]\nendpont = "x"', env={})

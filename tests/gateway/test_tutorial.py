@@ -1,4 +1,4 @@
-"""The tutorial's steps, typed as they stand there, give what it says they give."""
+"""The tutorial's commands, run unchanged, give the output shown there."""
 
 import os
 import re
@@ -15,12 +15,12 @@ from support.processes import dragoman
 from bench.processes import free_port
 
 STEPS = [block for block in every_block() if block.page == "docs/tutorial.md"]
-ELSEWHERE = re.compile(r"make demo|npm |OPENROUTER")  # what a test cannot have
+ELSEWHERE = re.compile(r"make demo|npm |OPENROUTER")  # programs that a test does not have
 FILES = {"json": "ask.json", "toml": "dragoman.toml"}
 
 
 class Reader:
-    """Somebody with two ports of their own, who writes the files and types the commands."""
+    """A reader of the tutorial: writes the files and runs the commands, on two free ports."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,13 +53,13 @@ class Reader:
 
 
 def looks_like(shown: str, got: str) -> bool:
-    """Is all that is shown there, in its order? `…` stands for anything."""
+    """Does `got` contain everything shown, in order? `…` stands for any text."""
     pattern = ".*?".join(map(re.escape, shown.rstrip("\n").split("…")))
     return re.match(pattern, got, re.DOTALL) is not None
 
 
 def lines(block: Block) -> list[tuple[str, str]]:
-    """Each command with what is shown below it."""
+    """Each command with the output shown below it."""
     if block.language != "console" or ELSEWHERE.search(block.code):
         return []
     parts = re.split(r"^\$ (.*)\n", block.code, flags=re.MULTILINE)[1:]

@@ -1,9 +1,10 @@
-"""Web search for upstreams that have none: Dragoman runs it, and clients get blocks of their own protocol."""
+"""Web search for upstreams without one: Dragoman runs it, and clients get blocks of their own protocol."""
 
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from support.scripted_upstream import (
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.conform import laws
-from dragoman.conform.scripted.answer_bytes import ReplyContext, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, encode_reply
 from dragoman.model.messages import Message, Part, Request, Text, ToolCall
 from dragoman.recording import loads, replay
 
@@ -75,14 +76,14 @@ def asked(client: str, *, stream: bool, more: bool = False, **changes: Any) -> t
 def spoken(upstream: str, *parts: Part, stream: bool) -> Reply:
     request = Request(model="m", messages=(Message("user", (Text("x"),)),), stream=stream)
     context = ReplyContext(protocol=upstream, request=request)
-    return say(context, context.with_ids(parts))
+    return encode_reply(context, context.with_ids(parts))
 
 
 def search(query: str = "weather Rome", name: str = "web_search") -> ToolCall:
     return ToolCall(id="c", name=name, arguments=json.dumps({"query": query}))
 
 
-class Scenery:
+class SearchSetup:
     """A gateway, the upstream behind it, and the search engine."""
 
     def __init__(self, served: Gateway, upstream: ScriptedUpstream, engine: ScriptedUpstream) -> None:
@@ -101,9 +102,9 @@ class Scenery:
 
 
 @contextmanager
-def scenery(
-    protocol: str = CHAT, how: str | None = None, *, may: str = "false", **options: Any
-) -> Iterator[Scenery]:
+def search_setup(
+    protocol: str = CHAT, how: str | None = None, *, may: str = "false", server: str = "", **options: Any
+) -> Iterator[SearchSetup]:
     loop = Loop()
     try:
         with in_background() as upstream, in_background() as engine:
@@ -113,6 +114,7 @@ def scenery(
             config = f"""
                 [server]
                 retries = 0
+                {server}
                 [upstreams.up]
                 protocol = "{protocol}"
                 base_url = "{upstream.url}"
@@ -122,13 +124,13 @@ def scenery(
                 {section if how is None else how}
             """
             with gateway(config, loop) as served:
-                yield Scenery(served, upstream, engine)
+                yield SearchSetup(served, upstream, engine)
     finally:
         loop.close()
 
 
 def results_sent(upstream: ScriptedUpstream) -> str:
-    """What the upstream was asked last, as text."""
+    """The upstream's last request as text."""
     return upstream.last.body.decode()
 
 
@@ -136,7 +138,7 @@ def results_sent(upstream: ScriptedUpstream) -> str:
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_every_client_gets_a_search_from_every_upstream(upstream: str, client: str, stream: bool) -> None:
-    with scenery(upstream) as it:
+    with search_setup(upstream) as it:
         it.answers(upstream, (Text("I look."), search()), (Text(ANSWER),), stream=stream)
         got = it.ask(client, stream=stream)
         assert got.status == 200, got.body
@@ -152,7 +154,7 @@ def test_every_client_gets_a_search_from_every_upstream(upstream: str, client: s
         assert it.notices(got) == {"web-searched": "searched for 'weather Rome': 2 pages"}
 
 
-def message_of(it: Scenery, stream: bool, **changes: Any) -> Any:
+def message_of(it: SearchSetup, stream: bool, **changes: Any) -> Any:
     sdk = sdk_clients.client(ANTHROPIC, it.served.url)
     _, given = asked(ANTHROPIC, stream=False, **changes)
     del given["stream"]
@@ -164,7 +166,7 @@ def message_of(it: Scenery, stream: bool, **changes: Any) -> Any:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_the_anthropic_sdk_reads_server_tool_blocks(stream: bool) -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (Text("I look."), search()), (Text(ANSWER),), stream=stream)
         message = message_of(it, stream)
         first, used, result, last = message.content
@@ -182,9 +184,9 @@ def test_the_anthropic_sdk_reads_server_tool_blocks(stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_what_was_found_comes_back_as_a_call_and_its_result(stream: bool) -> None:
-    """The client brings it back: nothing of it is kept in between."""
-    with scenery() as it:
+def test_search_results_come_back_as_a_call_and_its_result(stream: bool) -> None:
+    """The client sends them back: nothing is stored in between."""
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),), (Text("Yes."),), stream=stream)
         first = message_of(it, stream)
         history = [
@@ -203,7 +205,7 @@ def test_what_was_found_comes_back_as_a_call_and_its_result(stream: bool) -> Non
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_the_openai_sdk_reads_web_search_calls(stream: bool) -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),), (Text("Yes."),), stream=stream)
         sdk = sdk_clients.client(RESPONSES, it.served.url)
         asking: dict[str, Any] = {"model": "m", "tools": [{"type": "web_search"}], "store": False}
@@ -233,8 +235,8 @@ def test_the_openai_sdk_reads_web_search_calls(stream: bool) -> None:
         assert "Sunny, 30 degrees." in results_sent(it.upstream)
 
 
-def test_a_stored_response_keeps_what_was_found() -> None:
-    with scenery(RESPONSES) as it:
+def test_a_stored_response_keeps_the_search_results() -> None:
+    with search_setup(RESPONSES) as it:
         it.answers(RESPONSES, (search(),), (Text(ANSWER),), (Text("Yes."),))
         sdk = sdk_clients.client(RESPONSES, it.served.url)
         asking: dict[str, Any] = {"model": "m", "tools": [{"type": "web_search"}]}
@@ -248,7 +250,7 @@ def test_a_stored_response_keeps_what_was_found() -> None:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_the_gemini_sdk_reads_grounding(stream: bool) -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),), stream=stream)
         sdk = sdk_clients.client(GEMINI, it.served.url)
         asking: dict[str, Any] = {
@@ -267,7 +269,7 @@ def test_the_gemini_sdk_reads_grounding(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_chat_clients_get_annotations(stream: bool) -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),), stream=stream)
         got = it.ask(CHAT, stream=stream)
         assert b'"type":"url_citation"' in got.body
@@ -278,7 +280,7 @@ def test_chat_clients_get_annotations(stream: bool) -> None:
 @pytest.mark.parametrize("client", PROTOCOLS)
 def test_the_client_runs_its_own_calls_of_the_same_turn(client: str, stream: bool) -> None:
     weather = ToolCall(id="w", name="get_weather", arguments='{"city":"Rome"}')
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(), weather), stream=stream)
         got = it.ask(client, stream=stream, more=True)
         assert laws.check(client, got.body, stream=stream) == []
@@ -290,7 +292,7 @@ def test_the_client_runs_its_own_calls_of_the_same_turn(client: str, stream: boo
 
 def test_a_search_beside_a_call_reaches_the_next_turn() -> None:
     weather = ToolCall(id="w", name="get_weather", arguments='{"city":"Rome"}')
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(), weather), (Text(ANSWER),))
         tools = [*HOSTED[ANTHROPIC]["tools"], FUNCTION[ANTHROPIC]]
         first = message_of(it, False, tools=tools)
@@ -311,11 +313,12 @@ def test_a_search_beside_a_call_reaches_the_next_turn() -> None:
         }
 
 
-def test_clients_without_a_place_for_it_get_the_search_remembered() -> None:
-    """A Chat client brings back only its own calls."""
+def test_searches_are_stored_for_clients_that_cannot_carry_them(tmp_path: Path) -> None:
+    """A Chat client sends back only its own calls, and perhaps to another process."""
     weather = ToolCall(id="w", name="get_weather", arguments='{"city":"Rome"}')
-    with scenery() as it:
-        it.answers(CHAT, (search(), weather), (Text(ANSWER),))
+    store = f'store = "{tmp_path / "d.db"}"'
+    with search_setup(server=store) as it, search_setup(server=store) as elsewhere:
+        it.answers(CHAT, (search(), weather))
         first = it.ask(CHAT, more=True).json["choices"][0]["message"]
         (called,) = first["tool_calls"]
         history = [
@@ -323,16 +326,31 @@ def test_clients_without_a_place_for_it_get_the_search_remembered() -> None:
             first,
             {"role": "tool", "tool_call_id": called["id"], "content": "Hot"},
         ]
-        assert it.ask(CHAT, more=True, messages=history).status == 200
-        messages = it.upstream.last.json["messages"]
-        assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
-        names = [made["function"]["name"] for made in messages[1]["tool_calls"]]
-        assert sorted(names) == ["get_weather", "web_search"]
-        assert "Sunny, 30 degrees." in results_sent(it.upstream)
+        for place in (it, elsewhere):
+            place.answers(CHAT, (Text(ANSWER),))
+            assert place.ask(CHAT, more=True, messages=history).status == 200
+            messages = place.upstream.last.json["messages"]
+            assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
+            names = [made["function"]["name"] for made in messages[1]["tool_calls"]]
+            assert sorted(names) == ["get_weather", "web_search"]
+            assert "Sunny, 30 degrees." in results_sent(place.upstream)
+
+
+@pytest.mark.parametrize("protocol", [CHAT, ANTHROPIC, GEMINI, RESPONSES])
+def test_codex_brings_back_searches_without_their_ids(protocol: str) -> None:
+    with search_setup(protocol) as it:
+        it.answers(protocol, (search(),), (Text(ANSWER),), (Text("Bye."),))
+        output = it.ask(RESPONSES).json["output"]
+        assert [item["type"] for item in output] == ["web_search_call", "message"]
+        echoed = [{key: value for key, value in item.items() if key != "id"} for item in output]
+        question = {"role": "user", "content": "Weather in Rome?"}
+        got = it.ask(RESPONSES, input=[question, *echoed, {"role": "user", "content": "Sure?"}])
+        assert got.status == 200, got.body
+        assert "Sure?" in results_sent(it.upstream)
 
 
 def test_a_forced_search_is_forced_once() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),))
         it.ask(ANTHROPIC, tool_choice={"type": "tool", "name": "web_search"})
         first, second = (seen.json for seen in it.upstream.seen)
@@ -341,7 +359,7 @@ def test_a_forced_search_is_forced_once() -> None:
 
 
 def test_usage_of_all_turns_is_added_up() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),))
         usage = it.ask(CHAT).json["usage"]
         each = [json.loads(spoken(CHAT, part, stream=False).steps[0]) for part in (search(), Text(ANSWER))]
@@ -353,17 +371,17 @@ def test_usage_of_all_turns_is_added_up() -> None:
     [
         (None, "could not be sent"),
         (body(b"", status=503), "was answered with HTTP 503"),
-        (body(b"<html>"), "gave no JSON"),
-        (body(b'{"results": {}}'), "gave no JSON"),
+        (body(b"<html>"), "returned no JSON"),
+        (body(b'{"results": {}}'), "returned no JSON of the form"),
         (slow_headers(FOREVER, body(FOUND)), "took more than 0.2 seconds"),
     ],
     ids=["down", "refused", "page", "shape", "slow"],
 )
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_a_failed_search_is_told(reply: Reply | None, why: str, stream: bool) -> None:
+def test_a_failed_search_is_reported(reply: Reply | None, why: str, stream: bool) -> None:
     """To the model, to the client as an error block, and on the receipt. The answer goes on."""
     url = {"url": f'"{refused_url()}"'} if reply is None else {}
-    with scenery(timeout='"200ms"', **url) as it:
+    with search_setup(timeout='"200ms"', **url) as it:
         it.engine.otherwise = reply
         it.answers(CHAT, (search(),), (Text("I could not search."),), stream=stream)
         got = it.ask(ANTHROPIC, stream=stream)
@@ -374,7 +392,7 @@ def test_a_failed_search_is_told(reply: Reply | None, why: str, stream: bool) ->
 
 
 def test_the_anthropic_sdk_reads_a_failed_search() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.engine.otherwise = body(b"", status=503)
         it.answers(CHAT, (search(),), (Text("I could not search."),))
         _, result, last = message_of(it, False).content
@@ -383,8 +401,8 @@ def test_the_anthropic_sdk_reads_a_failed_search() -> None:
 
 
 @pytest.mark.parametrize("own", [None, 2], ids=["config", "client"])
-def test_searches_are_bounded(own: int | None) -> None:
-    with scenery(max_uses=2 if own is None else 5) as it:
+def test_the_number_of_searches_is_limited(own: int | None) -> None:
+    with search_setup(max_uses=2 if own is None else 5) as it:
         it.answers(CHAT, (search("a"), search("b"), search("c")), (Text("Enough."),))
         tool = {**HOSTED[ANTHROPIC]["tools"][0], "max_uses": own or 8}
         message = message_of(it, False, tools=[tool])
@@ -395,16 +413,16 @@ def test_searches_are_bounded(own: int | None) -> None:
 
 
 def test_a_model_that_never_stops_searching_ends_in_an_error() -> None:
-    with scenery(max_uses=1) as it:
+    with search_setup(max_uses=1) as it:
         it.answers(CHAT, *[(search(str(number)),) for number in range(9)])
         got = it.ask(ANTHROPIC)
         assert got.status == 502
-        assert "goes on to search" in got.json["error"]["message"]
+        assert "the model still searches after 4 searches that were not run" in got.json["error"]["message"]
         assert len(it.upstream.seen) == 5
 
 
 def test_a_search_without_a_query_is_not_run() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search("  "),), (Text("No."),))
         message = message_of(it, False)
         assert message.content[1].content.error_code == "invalid_tool_input"
@@ -412,7 +430,7 @@ def test_a_search_without_a_query_is_not_run() -> None:
 
 
 def test_a_cut_search_is_not_run() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         cut = json.loads(spoken(CHAT, search(), stream=False).steps[0])
         cut["choices"][0]["finish_reason"] = "length"
         cut["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"query":"wea'
@@ -423,7 +441,7 @@ def test_a_cut_search_is_not_run() -> None:
 
 
 def test_domains_of_the_client_are_respected() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),))
         tool = {**HOSTED[ANTHROPIC]["tools"][0], "blocked_domains": ["rome.example"]}
         result = message_of(it, False, tools=[tool]).content[1]
@@ -438,7 +456,7 @@ def test_a_program_searches() -> None:
         "'content': str('SECRET' in os.environ)}]}))"
     )
     command = json.dumps([sys.executable, "-c", script])
-    with scenery(how=f"[search]\ncommand = {command}") as it:
+    with search_setup(how=f"[search]\ncommand = {command}") as it:
         it.answers(CHAT, (search("--version rome"),), (Text("Done."),))
         _, result, _ = message_of(it, False).content
         assert [page.title for page in result.content] == ["version rome"]
@@ -447,7 +465,7 @@ def test_a_program_searches() -> None:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 def test_without_an_executor_an_expected_search_is_refused(client: str) -> None:
-    with scenery(how="") as it:
+    with search_setup(how="") as it:
         got = it.ask(client)
         assert got.status == 400
         assert "[search]" in got.json["error"]["message"]
@@ -456,7 +474,7 @@ def test_without_an_executor_an_expected_search_is_refused(client: str) -> None:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 def test_without_an_executor_an_optional_search_is_dropped_with_a_notice(client: str) -> None:
-    with scenery(how="") as it:
+    with search_setup(how="") as it:
         it.answers(CHAT, (Text("Hello."),))
         got = it.ask(client, more=True)
         assert got.status == 200
@@ -465,12 +483,12 @@ def test_without_an_executor_an_optional_search_is_dropped_with_a_notice(client:
 
 
 @pytest.mark.parametrize("client", [ANTHROPIC, RESPONSES, GEMINI])
-def test_a_search_that_the_protocol_of_the_upstream_lacks_is_found_out(client: str) -> None:
-    with scenery(may="true") as it:
+def test_a_search_is_run_if_the_upstreams_protocol_has_none(client: str) -> None:
+    with search_setup(may="true") as it:
         it.answers(CHAT, (search(),), (Text(ANSWER),))
         assert it.ask(client).status == 200
         assert len(it.engine.seen) == 1
-    with scenery(how="", may="true") as it:
+    with search_setup(how="", may="true") as it:
         assert it.ask(client).status == 400
         it.answers(CHAT, (Text("Hello."),))
         got = it.ask(client, more=True)
@@ -478,7 +496,7 @@ def test_a_search_that_the_protocol_of_the_upstream_lacks_is_found_out(client: s
 
 
 def test_a_forced_search_among_other_tools_is_refused_too() -> None:
-    with scenery(how="") as it:
+    with search_setup(how="") as it:
         got = it.ask(ANTHROPIC, more=True, tool_choice={"type": "tool", "name": "web_search"})
         assert got.status == 400
 
@@ -488,21 +506,21 @@ def test_another_target_that_searches_is_tried() -> None:
     with in_background() as native:
         native.otherwise = spoken(ANTHROPIC, Text("Hello."), stream=False)
         upstream = f'[upstreams.native]\nprotocol = "anthropic"\nbase_url = "{native.url}"'
-        with scenery(how=f'{upstream}\ncredential = "none"\n{to}') as it:
+        with search_setup(how=f'{upstream}\ncredential = "none"\n{to}') as it:
             assert it.ask(ANTHROPIC).status == 200
             assert it.upstream.seen == []
             assert len(native.seen) == 1
 
 
 def test_an_upstream_that_searches_itself_is_left_alone() -> None:
-    with scenery(ANTHROPIC, may="true") as it:
+    with search_setup(ANTHROPIC, may="true") as it:
         it.answers(ANTHROPIC, (Text("Hello."),))
         assert it.ask(RESPONSES).status == 200
         assert it.upstream.last.json["tools"][0]["type"].startswith("web_search_")
 
 
 def test_a_tool_of_the_client_may_have_the_same_name() -> None:
-    with scenery() as it:
+    with search_setup() as it:
         own = {"name": "web_search", "input_schema": WEATHER}
         it.answers(CHAT, (search(name="dragoman_web_search"),), (Text(ANSWER),))
         tools = [*HOSTED[ANTHROPIC]["tools"], own]
@@ -515,7 +533,7 @@ def test_a_tool_of_the_client_may_have_the_same_name() -> None:
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("client", PROTOCOLS)
 def test_an_exchange_with_a_search_can_be_replayed(client: str, stream: bool) -> None:
-    with scenery() as it:
+    with search_setup() as it:
         it.answers(CHAT, (Text("I look."), search()), (Text(ANSWER),), stream=stream)
         got = it.ask(client, stream=stream)
         data = call(f"{it.served.url}/exchanges/{got.headers['x-dragoman-exchange']}/recording").body

@@ -1,16 +1,16 @@
-"""Responses over a WebSocket: OpenAI's SDK as the client, over upstreams of every protocol."""
+"""Responses over a WebSocket: OpenAI's SDK as the client, with upstreams of every protocol."""
 
 import asyncio
 import json
 from pathlib import Path
 
 import pytest
+from gateway_harness import SHORT, Gateway, before, soon
 from support import scripted_upstream as upstreams
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait
 from support.wires import RESPONSES
 from test_faults_midstream import opening
-from troubles import SHORT, Gateway, before, soon
-from websocket_talk import (
+from websocket_client import (
     QUESTION,
     TOOL,
     UPSTREAMS,
@@ -34,7 +34,7 @@ from dragoman.store.memory import Memories
 
 @UPSTREAMS
 def test_a_conversation_that_is_not_stored(upstream: str) -> None:
-    """Each request says only what is new. The upstream gets all of it."""
+    """Each request holds only the new input. The upstream gets the whole history."""
 
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         settings = {"model": f"{SHORT[upstream]}/demo", "tools": [TOOL], "store": False}
@@ -51,7 +51,7 @@ def test_a_conversation_that_is_not_stored(upstream: str) -> None:
 
 
 @UPSTREAMS
-def test_signed_reasoning_comes_back_to_who_signed_it(upstream: str) -> None:
+def test_signed_reasoning_comes_back_to_its_issuer(upstream: str) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         settings = {
             "model": f"{SHORT[upstream]}/demo-sealed",
@@ -98,7 +98,7 @@ def test_calls_are_mended_with_the_receipts_of_a_post(model: str, upstream: str,
         assert replay(recording).same
 
 
-def test_what_is_stored_is_known_to_a_post_too() -> None:
+def test_a_stored_response_can_be_continued_by_post() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         first = await socket.response("My name is Ada", model="c/demo")
         body = {"model": "c/demo", "input": "Who am I?", "previous_response_id": first["id"]}
@@ -110,7 +110,7 @@ def test_what_is_stored_is_known_to_a_post_too() -> None:
     play(scene)
 
 
-def test_what_is_not_stored_stays_on_its_connection() -> None:
+def test_an_unstored_response_is_known_only_on_its_connection() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         first = await socket.response("My name is Ada", model="c/demo", store=False)
         async with connected(gateway) as other:
@@ -131,7 +131,40 @@ def test_what_is_not_stored_stays_on_its_connection() -> None:
     asyncio.run(run())
 
 
-def test_a_full_memory_forgets_what_is_oldest() -> None:
+@pytest.mark.parametrize(
+    "failing",
+    [
+        {"input": [{"type": "function_call_output", "call_id": "call_none", "output": "?"}]},
+        {"input": [{"type": "message", "role": "nobody", "content": "?"}]},
+        {"input": "?", "model": "c/demo-500"},
+        {"input": "?", "model": "c/demo-cut"},
+    ],
+    ids=["no such call", "unreadable", "upstream fails", "upstream breaks off"],
+)
+def test_a_failed_request_forgets_the_response_that_it_continues(failing: Event) -> None:
+    async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
+        first = await socket.response("My name is Ada", model="c/demo", store=False)
+        after = {"model": "c/demo", "store": False, "previous_response_id": first["id"]}
+        assert (await socket.ask(**{**after, "tools": [TOOL], **failing}))["type"] != "response.completed"
+        error = await socket.ask("Who am I?", **after)
+        assert error["error"]["code"] == "previous_response_not_found"
+        await socket.works()
+
+    play(scene)
+
+
+def test_a_failed_request_leaves_a_stored_response_stored() -> None:
+    async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
+        first = await socket.response("My name is Ada", model="c/demo")
+        failed = await socket.ask("Who?", model="c/demo-500", previous_response_id=first["id"])
+        assert failed["type"] == "error"
+        await socket.response("Who am I?", model="c/demo", previous_response_id=first["id"])
+        assert "Ada" in served.last.body.decode()
+
+    play(scene)
+
+
+def test_a_full_memory_drops_the_oldest_response() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         long = "word " * 20_000
         first = await socket.response(f"One {long}", model="c/demo", store=False)
@@ -152,8 +185,8 @@ def test_a_full_memory_forgets_what_is_oldest() -> None:
 
 
 @pytest.mark.parametrize("how", [{"generate": False}, {"prompt_cache_options": {"prewarm": True}}])
-def test_a_warm_up_asks_nobody(how: Event) -> None:
-    """Codex sends one before its first question, and goes on from it."""
+def test_a_warm_up_request_reaches_no_upstream(how: Event) -> None:
+    """Codex sends one before its first request, and continues from it."""
 
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         prompt = [{"type": "message", "role": "developer", "content": "Speak like a pirate"}]
@@ -186,7 +219,7 @@ def test_lanes_are_answered_at_the_same_time() -> None:
         fast = [event for event in events if event["stream_id"] == "fast"]
         assert "Hello there" in text_of(fast[-1]["response"])
         assert {event["stream_id"] for event in events} <= {"fast", "slow"}
-        await socket.works()  # without a lane: one more
+        await socket.works()  # requests without a lane share one
 
     play(scene)
 
@@ -203,7 +236,7 @@ def test_one_lane_is_answered_in_order() -> None:
     play(scene)
 
 
-def test_a_lane_goes_on_from_another_lane() -> None:
+def test_a_lane_continues_from_another_lane() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         first = await socket.response("My name is Ada", model="c/demo", store=False, stream_id="one")
         await socket.response(
@@ -214,7 +247,7 @@ def test_a_lane_goes_on_from_another_lane() -> None:
     play(scene)
 
 
-def test_too_much_at_once_is_refused() -> None:
+def test_too_many_concurrent_requests_are_refused() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         served.otherwise = upstreams.stream(Wait(FOREVER))
         for number in range(MAX_LANES):
@@ -231,7 +264,7 @@ def test_too_much_at_once_is_refused() -> None:
     play(scene)
 
 
-def test_requests_that_wait_are_bounded_by_the_size_of_a_body() -> None:
+def test_waiting_requests_are_limited_by_max_body() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         served.otherwise = upstreams.stream(Wait(FOREVER))
         for _ in range(4):
@@ -242,7 +275,7 @@ def test_requests_that_wait_are_bounded_by_the_size_of_a_body() -> None:
     play(scene, server="retries = 0\nmax_body = 8000")
 
 
-# What is no request
+# Invalid messages
 
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
@@ -292,7 +325,7 @@ def test_steering_is_refused_and_its_input_comes_back() -> None:
     play(scene)
 
 
-def test_a_message_that_is_too_large_ends_the_connection() -> None:
+def test_an_oversized_message_closes_the_connection() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         await socket.send(input="x" * 10_000, model="c/demo")
         with pytest.raises(ConnectionClosed) as closed:

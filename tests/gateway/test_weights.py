@@ -1,4 +1,4 @@
-"""Routes with weights share out conversations: every turn of one goes where the first went."""
+"""Weighted routes distribute conversations: every turn goes to the target of the first."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,13 +15,6 @@ from dragoman.protocols.registry import CLIENTS
 Json = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
 @pytest.fixture
 def one() -> Iterator[ScriptedUpstream]:
     with in_background() as served:
@@ -36,7 +29,7 @@ def two() -> Iterator[ScriptedUpstream]:
 
 @pytest.fixture
 def shared(loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream) -> Iterator[Gateway]:
-    """Three of four conversations are for `one`; chance alone would choose `two`."""
+    """A gateway with weights 3 to 1 for `one`. Its random numbers alone would choose `two`."""
     named = {"one": one.url, "two": two.url}
     config = "".join(
         f'[upstreams.{name}]\nprotocol = "openai-chat"\nbase_url = "{url}"\ncredential = "none"\n'
@@ -51,7 +44,7 @@ def shared(loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream) -> Iterator
 
 def _anthropic(words: list[str], prompt: str) -> Json:
     said = [{"type": "text", "text": word} for word in words]
-    said[-1]["cache_control"] = {"type": "ephemeral"}  # as agents do: it moves on with every turn
+    said[-1]["cache_control"] = {"type": "ephemeral"}  # agents move the cache mark with every turn
     messages = [{"role": ("user", "assistant")[at % 2], "content": [part]} for at, part in enumerate(said)]
     return {"model": "x", "max_tokens": 9, "system": prompt, "messages": messages}
 
@@ -80,13 +73,13 @@ ASKERS: dict[str, tuple[str, Callable[[list[str], str], Json]]] = {
 
 
 def turns(opening: str, count: int) -> Iterator[list[str]]:
-    """The words of a conversation, turn by turn."""
+    """The messages of a conversation, turn by turn."""
     for turn in range(count):
         yield [opening, *(f"word {at}" for at in range(2 * turn))]
 
 
 @pytest.mark.parametrize("client", ASKERS)
-def test_every_turn_goes_where_the_first_went(
+def test_every_turn_goes_to_the_target_of_the_first(
     client: str, shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     path, body = ASKERS[client]
@@ -94,7 +87,7 @@ def test_every_turn_goes_where_the_first_went(
     for number in range(12):
         before = len(one.seen), len(two.seen)
         for turn, words in enumerate(turns(f"task {number}", 3)):
-            # A prompt that tells the time does not make another conversation of it.
+            # A system prompt with the current time does not make another conversation.
             assert post(shared.url + path, body(words, f"It is {turn} o'clock.")).status == 200
         asked = len(one.seen) - before[0], len(two.seen) - before[1]
         assert asked in {(3, 0), (0, 3)}
@@ -102,7 +95,7 @@ def test_every_turn_goes_where_the_first_went(
     assert set(met) == {0, 3}, "all conversations went to the same target"
 
 
-def test_conversations_are_shared_out_by_weight(shared: Gateway) -> None:
+def test_conversations_are_distributed_by_weight(shared: Gateway) -> None:
     first = [_first(shared, f"task {number}") for number in range(2000)]
     assert 1420 < first.count("one") < 1580
 
@@ -111,7 +104,7 @@ def test_conversations_are_shared_out_by_weight(shared: Gateway) -> None:
     "header",
     ["x_session_id", "x_session_affinity", "x_claude_code_session_id", "session_id"],
 )
-def test_the_clients_own_name_for_it_counts_most(
+def test_the_clients_session_id_comes_first(
     header: str, shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     for session in range(8):
@@ -124,7 +117,9 @@ def test_the_clients_own_name_for_it_counts_most(
     assert two.seen
 
 
-def test_so_does_a_cache_key(shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream) -> None:
+def test_a_prompt_cache_key_identifies_a_conversation(
+    shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream
+) -> None:
     for key in range(8):
         before = len(one.seen)
         for words in ("one thing", "another", "a third"):
@@ -135,7 +130,7 @@ def test_so_does_a_cache_key(shared: Gateway, one: ScriptedUpstream, two: Script
     assert two.seen
 
 
-def test_a_response_that_is_gone_on_from_keeps_its_place(
+def test_a_continued_response_keeps_its_target(
     shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     for number in range(8):
@@ -149,7 +144,7 @@ def test_a_response_that_is_gone_on_from_keeps_its_place(
     assert two.seen
 
 
-def test_what_says_nothing_is_drawn_by_chance(shared: Gateway, two: ScriptedUpstream) -> None:
+def test_a_request_without_a_conversation_is_random(shared: Gateway, two: ScriptedUpstream) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     for _ in range(3):
         body = {"model": "x", "messages": [{"role": "user", "content": [picture]}]}
@@ -157,7 +152,7 @@ def test_what_says_nothing_is_drawn_by_chance(shared: Gateway, two: ScriptedUpst
     assert len(two.seen) == 3
 
 
-def test_a_target_in_trouble_is_left_for_the_other(
+def test_a_failing_target_falls_back_to_the_other(
     shared: Gateway, one: ScriptedUpstream, two: ScriptedUpstream
 ) -> None:
     here = next(n for n in range(20) if _first(shared, f"task {n}") == "one")

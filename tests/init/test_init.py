@@ -1,4 +1,4 @@
-"""`dragoman init` as a user meets it: in a folder, with an environment, with or without a terminal."""
+"""`dragoman init` in a folder, with an environment, with and without a terminal."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from support.scripted_upstream import ScriptedUpstream, in_background, status
 from support.terminals import Terminal, on_terminal
 
 from dragoman.cli import main
-from dragoman.config import loads
+from dragoman.config import ConfigError, loads
 from dragoman.config.providers import providers
 
 SECRET = "sk-not-to-be-written-anywhere"
@@ -23,7 +23,7 @@ SECRET = "sk-not-to-be-written-anywhere"
 
 @pytest.fixture
 def ollama() -> Iterator[ScriptedUpstream]:
-    """A model server on this machine, at another port than usual."""
+    """A local model server at another port than the default."""
     with in_background(ScriptedUpstream(pace=1)) as served:
         served.otherwise = status(200, listing("nomic-embed-text", "qwen3-coder:30b"))
         yield served
@@ -41,8 +41,8 @@ def init(folder: Path, *args: str, **env: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def no_others(terminal: Terminal) -> None:
-    """Model servers of the machine the tests run on are not theirs. Ends at the question for more."""
+def decline_other_servers(terminal: Terminal) -> None:
+    """Decline real model servers of this machine. Ends at the question for more upstreams."""
     while terminal.expect_any("by name or address (Enter: none)", "? [Y/n]") == "? [Y/n]":
         terminal.type("n\n")
 
@@ -51,7 +51,7 @@ def written(folder: Path, name: str = "dragoman.toml") -> str:
     return (folder / name).read_text()
 
 
-def test_what_is_found_becomes_a_config_that_check_accepts(tmp_path: Path, ollama: ScriptedUpstream) -> None:
+def test_found_upstreams_become_a_config_that_check_accepts(tmp_path: Path, ollama: ScriptedUpstream) -> None:
     place = ollama.url.removeprefix("http://")
     code, said = init(tmp_path, OLLAMA_HOST=place)
     assert code == 0
@@ -72,7 +72,7 @@ def test_what_is_found_becomes_a_config_that_check_accepts(tmp_path: Path, ollam
         process.wait_for(r"ollama: ok: answers \(200\)")
 
 
-def test_keys_are_named_never_written(tmp_path: Path) -> None:
+def test_the_config_names_key_variables_and_never_their_values(tmp_path: Path) -> None:
     env = {"GROQ_API_KEY": SECRET, "GOOGLE_API_KEY": SECRET, "HF_TOKEN": SECRET}
     code, said = init(tmp_path, "--yes", "--port", "4600", **env)
     assert code == 0
@@ -81,17 +81,17 @@ def test_keys_are_named_never_written(tmp_path: Path) -> None:
     assert 'credential = "env:GROQ_API_KEY"' in text
     config = loads(text)
     assert config.upstreams["gemini"].credential.name == "GOOGLE_API_KEY"
-    assert "huggingface" not in config.upstreams  # most people have that key for downloads
+    assert "huggingface" not in config.upstreams  # many users have this key only for downloads
     assert config.server.port == 4600
     assert ("gemini-*", "gemini") in [(route.match, route.to[0].upstream) for route in config.routes]
     assert "export" not in said
 
 
-def test_every_line_that_says_something_has_a_comment_near(tmp_path: Path) -> None:
+def test_every_block_of_the_config_has_a_comment(tmp_path: Path) -> None:
     init(tmp_path, "--upstream", "groq")
     blocks = written(tmp_path).split("\n\n")
     assert all("#" in block or block.startswith("[[routes]]") for block in blocks if block.strip())
-    # What is there as a comment is right too, once its signs are taken away.
+    # The commented-out settings are valid, too.
     loads(
         written(tmp_path)
         .replace('# host = "0.0.0.0" ', 'host = "0.0.0.0" ')
@@ -104,9 +104,23 @@ def test_every_line_that_says_something_has_a_comment_near(tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize("name", [name for name in providers() if name != "azure"])
-def test_every_provider_can_be_named(name: str, tmp_path: Path) -> None:
-    code, said = init(tmp_path, "--upstream", name)
+ELSEWHERE = {
+    "azure": "https://r.openai.azure.com",
+    "azure-deployments": "https://r.openai.azure.com,api_version=2024-10-21",
+    "foundry": "https://r.services.ai.azure.com/anthropic",
+    "bedrock": "region=us-east-1",
+    "bedrock-mantle": "region=us-east-1,env:MY_KEY",
+    "vertex": "project=p,location=global,google",
+    "cloudflare": "https://api.cloudflare.com/client/v4/accounts/a/ai/v1",
+    "databricks": "https://w.cloud.databricks.com/ai-gateway/mlflow/v1",
+    "snowflake": "https://a.snowflakecomputing.com/api/v2/cortex/v1",
+}
+"""What must be said besides the names of providers whose customers have addresses of their own."""
+
+
+@pytest.mark.parametrize("name", providers())
+def test_every_provider_can_be_chosen(name: str, tmp_path: Path) -> None:
+    code, said = init(tmp_path, "--upstream", f"{name}={ELSEWHERE[name]}" if name in ELSEWHERE else name)
     assert code == 0, said
     assert list(loads(written(tmp_path), env={}).upstreams) == [name]
 
@@ -141,7 +155,9 @@ def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
         (["--upstream", "groq", "--output", "no/such/folder.toml"], "make the folder no/such first"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_no_file(args: list[str], complaint: str, tmp_path: Path) -> None:
+def test_a_usage_error_is_one_line_and_writes_no_file(
+    args: list[str], complaint: str, tmp_path: Path
+) -> None:
     code, said = init(tmp_path, *args)
     assert code == 1
     assert complaint in said
@@ -150,7 +166,7 @@ def test_a_mistake_is_one_sentence_and_no_file(args: list[str], complaint: str, 
     assert list(tmp_path.glob("**/*.toml")) == []
 
 
-def test_flags_say_all_of_an_upstream(tmp_path: Path) -> None:
+def test_flags_describe_an_upstream(tmp_path: Path) -> None:
     code, said = init(
         tmp_path,
         "--upstream",
@@ -177,13 +193,13 @@ def test_flags_say_all_of_an_upstream(tmp_path: Path) -> None:
     assert raw["routes"][-1] == {"match": "*", "to": "work/big"}
 
 
-def test_on_a_terminal_it_asks(tmp_path: Path, ollama: ScriptedUpstream) -> None:
+def test_questions_on_a_terminal(tmp_path: Path, ollama: ScriptedUpstream) -> None:
     env = {"GROQ_API_KEY": SECRET, "HF_TOKEN": SECRET, "OLLAMA_HOST": ollama.url}
     with on_terminal(tmp_path, "init", **env) as terminal:
         terminal.answer("Use groq (GROQ_API_KEY is set)? [Y/n]", "n")
         terminal.answer("Use huggingface (HF_TOKEN is set)? [y/N]", "")
         terminal.answer("Use ollama", "")
-        no_others(terminal)
+        decline_other_servers(terminal)
         terminal.type("mistrall\n")
         terminal.expect("mistrall is neither a provider's name nor an address")
         terminal.answer("by name or address (Enter: none)", "https://llm.example.net/v1")
@@ -211,16 +227,22 @@ def test_on_a_terminal_it_asks(tmp_path: Path, ollama: ScriptedUpstream) -> None
     assert SECRET not in written(tmp_path)
 
 
-def test_nothing_found_and_nothing_said_is_an_error_on_a_terminal_too(tmp_path: Path) -> None:
+def test_template_is_written_if_no_upstream_is_found(tmp_path: Path) -> None:
     with on_terminal(tmp_path, "init", OLLAMA_HOST="127.0.0.1:1") as terminal:
-        no_others(terminal)
+        decline_other_servers(terminal)
         terminal.type("\n")
-        terminal.expect("Error: no upstream found")
-        assert terminal.wait() == 1
-    assert not (tmp_path / "dragoman.toml").exists()
+        terminal.expect("Wrote dragoman.toml as a template")
+        assert terminal.wait() == 0
+    text = written(tmp_path)
+    with pytest.raises(ConfigError, match="there is no upstream"):
+        loads(text, env={})
+    lines = text.splitlines()
+    first = lines.index(next(line for line in lines if line.startswith("# [upstreams.openrouter]")))
+    filled = [line.removeprefix("# ") if at in (first, first + 1) else line for at, line in enumerate(lines)]
+    assert list(loads("\n".join(filled), env={}).upstreams) == ["openrouter"]
 
 
-def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_ends_init_without_a_file(tmp_path: Path) -> None:
     with on_terminal(tmp_path, "init", GROQ_API_KEY=SECRET) as terminal:
         terminal.expect("Use groq")
         assert terminal.interrupt() == 130

@@ -1,4 +1,4 @@
-"""`dragoman` alone says what to do next, by what there is."""
+"""`dragoman` without arguments suggests the next command for the state of the machine."""
 
 from pathlib import Path
 
@@ -18,8 +18,8 @@ def said(folder: Path, **env: str) -> str:
         return process.said
 
 
-def nobody_answers(settings: object, env: object) -> None:
-    """Whoever runs the tests may have a gateway at the usual port."""
+def no_gateway_runs(settings: object, env: object) -> None:
+    """The machine may run a real gateway at the default port."""
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def nobody_answers(settings: object, env: object) -> None:
         ("[server\n", {}, "dragoman.toml:1: this is not valid TOML", ["dragoman check"]),
     ],
 )
-def test_the_next_commands(
+def test_the_next_command_is_suggested(
     config: str | None,
     env: dict[str, str],
     says: str,
@@ -44,7 +44,7 @@ def test_the_next_commands(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(next_steps, "running", nobody_answers)
+    monkeypatch.setattr(next_steps, "running", no_gateway_runs)
     if config is not None:
         (tmp_path / "dragoman.toml").write_text(config)
     text = "\n".join(next_steps.orientation({"HOME": str(tmp_path), **env}, tmp_path))
@@ -54,7 +54,7 @@ def test_the_next_commands(
     assert "\x1b" not in text
 
 
-def test_a_gateway_that_runs_is_noticed(tmp_path: Path) -> None:
+def test_a_running_gateway_is_detected(tmp_path: Path) -> None:
     with dragoman(tmp_path, "demo", "--port", "0") as gateway:
         url = gateway.ready()
         (tmp_path / "dragoman.toml").write_text(GROQ.format(port=url.rpartition(":")[2]))

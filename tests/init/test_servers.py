@@ -1,4 +1,4 @@
-"""Model servers on this machine: known by what they answer, and nobody else is asked."""
+"""Detection of local model servers by their answers. Other machines are never asked."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from dragoman.config import loads
 
 
 def ollama(env: dict[str, str], time_limit: float = 5.0) -> Candidate | None:
-    """Others may listen on this machine; only this one's place is the test's."""
+    """Look only at this provider: other servers may run on this machine."""
     found = asyncio.run(servers(env, time_limit))
     return next((each for each in found if each.name == "ollama"), None)
 
@@ -21,7 +21,7 @@ def ollama(env: dict[str, str], time_limit: float = 5.0) -> Candidate | None:
 @pytest.mark.parametrize(
     "written", ["{host}:{port}", "http://{host}:{port}", "0.0.0.0:{port}", "localhost:{port}"]
 )
-def test_one_is_found_where_its_variable_says(written: str) -> None:
+def test_a_server_is_found_at_the_address_of_its_variable(written: str) -> None:
     with in_background(ScriptedUpstream(pace=1)) as upstream:
         upstream.otherwise = status(200, json.dumps({"data": [{"id": "qwen3"}, {"id": 7}, {}]}).encode())
         host, _, port = upstream.url.removeprefix("http://").partition(":")
@@ -32,7 +32,7 @@ def test_one_is_found_where_its_variable_says(written: str) -> None:
     assert found.models == ("qwen3",)
 
 
-def test_an_empty_list_is_a_server_too() -> None:
+def test_a_server_without_models_is_found() -> None:
     with in_background(ScriptedUpstream(pace=1)) as upstream:
         upstream.otherwise = status(200, b'{"object":"list","data":[]}')
         found = ollama({"OLLAMA_HOST": upstream.url})
@@ -55,7 +55,7 @@ def test_an_empty_list_is_a_server_too() -> None:
     ],
     ids=["page", "other JSON", "array", "bytes", "404", "redirect", "hangs up", "a Dragoman"],
 )
-def test_what_is_no_model_server_is_left_out(reply: Reply) -> None:
+def test_a_server_that_is_no_model_server_is_ignored(reply: Reply) -> None:
     with in_background(ScriptedUpstream(pace=1)) as upstream:
         upstream.otherwise = reply
         assert ollama({"OLLAMA_HOST": upstream.url}) is None
@@ -76,7 +76,7 @@ def test_other_machines_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ['a"b', "C:\\models\\x.gguf", "/models/x.gguf", "模型", "a'b#c", "x\x7fy"])
-def test_whatever_a_model_is_called_the_config_says_the_same(name: str) -> None:
+def test_any_model_name_survives_in_the_config(name: str) -> None:
     found = Candidate(name="llamacpp", why="answers", models=(name, *(f"model-{n}" for n in range(20))))
     config = loads(config_text([found], port=4545))
     assert config.upstreams["llamacpp"].models[0].name == name

@@ -54,9 +54,11 @@ def by_uv(folder: Path) -> Path:
 
 
 def without_an_index(folder: Path) -> Path:
-    """The two commands of the manual: what the second installs, the first has fetched."""
+    """The two commands of the manual: the first downloads the wheels that the second installs."""
     page = (ROOT / "docs" / "how-to" / "company-network.md").read_text()
-    fetch, install = re.findall(r"^pip .*$", page.partition("## Without a package index")[2], re.MULTILINE)
+    fetch, install = re.findall(
+        r"^pip .*$", page.partition("## Install without a package index")[2], re.MULTILINE
+    )
     run([sys.executable, "-m", "venv", "env"], folder)
     path = {"PIP_QUIET": "1", "PATH": f"{folder / 'env/bin'}:{os.environ['PATH']}"}
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
@@ -66,7 +68,7 @@ def without_an_index(folder: Path) -> Path:
 
 
 def as_in_the_image(folder: Path) -> Path:
-    """Everything the build stage runs, with its places moved below `folder`."""
+    """Run the commands of the build stage with their paths moved below `folder`."""
     text = (ROOT / "deploy" / "Containerfile").read_text().partition("\nFROM")[2].partition("\nFROM")[0]
     run([sys.executable, "-m", "venv", "build"], folder)
     path = {"PIP_QUIET": "1", "PATH": f"{folder / 'build/bin'}:{os.environ['PATH']}"}
@@ -80,7 +82,7 @@ def as_in_the_image(folder: Path) -> Path:
 
 
 def source(folder: Path) -> Path:
-    """The project as a download has it: a build must not write into the checkout, nor read more of it."""
+    """Copy the project as a download has it. A build must not write into the checkout."""
     copy = folder / "source"
     if not copy.exists():
         copy.mkdir()
@@ -93,7 +95,7 @@ def source(folder: Path) -> Path:
 
 
 def use(command: Path, home: Path) -> None:
-    """The command is there, finds what was packed with it, and serves."""
+    """Check that the command exists, finds its data files, and serves."""
     home.mkdir()
     version = out([command, "--version"], home)
     assert re.fullmatch(r"dragoman \d+\.\d+\.\d+\n", version), version
@@ -125,7 +127,7 @@ def out(command: list[str | Path], home: Path) -> str:
 
 
 def clean(home: Path) -> dict[str, str]:
-    """Nothing of the checkout's own environment."""
+    """An environment without the variables of the checkout."""
     return {"HOME": str(home), "PATH": "/usr/bin:/bin"}
 
 

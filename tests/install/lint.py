@@ -1,9 +1,10 @@
-"""What `deploy/` holds, before the judges of its own world: hadolint, and the schemas of Kubernetes."""
+"""Checks `deploy/` with hadolint and the schemas of Kubernetes."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -16,7 +17,7 @@ from support.go_templates import Chart  # noqa: E402
 
 
 def lint(folder: Path) -> None:
-    """Installs the judges into `folder` and asks them."""
+    """Install the linters into `folder` and run them."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "judges"], cwd=folder, check=True)
     bin = folder / "judges" / "bin"
     pip = [sys.executable, "-m", "pip", "--python", str(bin / "python"), "install", "--quiet"]
@@ -29,12 +30,17 @@ def lint(folder: Path) -> None:
 
 
 def manifests() -> list[str]:
-    """Everything the chart can give: several replicas, an ingress with TLS, a storage class."""
+    """The rendered chart with every option (an ingress with TLS, a storage class), alone and for a team."""
     values = yaml.safe_load((HELM / "values.yaml").read_text())
     values |= {"replicas": 3, "storage": {"size": "2Gi", "className": "fast"}}
     values["ingress"] |= {"enabled": True, "tlsSecret": "cert"}
+    team = yaml.safe_load((HELM / "values-team.yaml").read_text())
+    return [*_rendered(values), *_rendered(values | team)]
+
+
+def _rendered(values: dict[str, Any]) -> list[str]:
     version = yaml.safe_load((HELM / "Chart.yaml").read_text())["appVersion"]
     helpers = (HELM / "templates" / "_names.tpl").read_text()
     chart = Chart(helpers, Values=values, Release={"Name": "our"}, Chart={"AppVersion": version})
     found = [yaml.safe_load(chart.render(file.read_text())) for file in sorted(HELM.glob("templates/*.yaml"))]
-    return [json.dumps(thing) + "\n" for thing in found]
+    return [json.dumps(thing) + "\n" for thing in found if thing is not None]

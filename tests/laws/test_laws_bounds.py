@@ -1,4 +1,4 @@
-"""Laws 43 and 44: nothing grows with the length of an answer, and no word waits for the next."""
+"""Laws 43 and 44: memory does not grow with an answer, and text is sent as it arrives."""
 
 import gc
 import tracemalloc
@@ -35,7 +35,7 @@ WORD = "word "
 
 
 class Upstream:
-    """An upstream that says one thing after another."""
+    """An upstream that sends one event at a time."""
 
     def __init__(self, protocol: str) -> None:
         self._encoder = PROTOCOLS[protocol].stream_encoder(MINTED)
@@ -46,7 +46,7 @@ class Upstream:
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("part", [Text(), Thinking()], ids=["text", "thinking"])
-def test_44_text_is_given_out_as_it_comes(upstream: str, client: str, part: Any) -> None:
+def test_44_text_is_sent_as_it_arrives(upstream: str, client: str, part: Any) -> None:
     it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
     said = it.feed(says(Start(model="m"), BlockStart(0, part)))
     for _ in range(20):
@@ -56,20 +56,20 @@ def test_44_text_is_given_out_as_it_comes(upstream: str, client: str, part: Any)
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
-def test_44_only_what_may_begin_a_mark_waits(upstream: str, client: str) -> None:
+def test_44_only_a_possible_start_of_a_mark_is_held(upstream: str, client: str) -> None:
     it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
     said = it.feed(says(Start(model="m"), BlockStart(0, Text()), TextDelta(0, "so ")))
     said += it.feed(says(TextDelta(0, "far <")))
     assert b"so " in said
-    # A frame that is to pass as it is cannot be given out in part.
+    # A frame that passes verbatim cannot be sent in part.
     assert (b"far " in said) == (upstream != client)
     said += it.feed(says(TextDelta(0, " b is true")))
     assert b"b is true" in said
 
 
-# At Gemini and at Cursor a call comes in one piece by nature.
+# Gemini and Cursor send a call in one piece.
 @pytest.mark.parametrize(("upstream", "client"), without(GEMINI, CURSOR))
-def test_44_arguments_are_given_out_as_they_come(upstream: str, client: str) -> None:
+def test_44_arguments_are_sent_as_they_arrive(upstream: str, client: str) -> None:
     it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
     said = it.feed(says(Start(model="m"), BlockStart(0, ToolCall(id="c1", name="store"))))
     said += it.feed(says(ArgumentsDelta(0, '{"key": 1, "note": "')))
@@ -95,10 +95,10 @@ def test_43_an_endless_frame_is_refused_at_the_bound(upstream: str, client: str,
 
 
 def grown(upstream: str, client: str, part: Any, delta: Any, count: int) -> int:
-    """How many bytes the exchange keeps after so many deltas.
+    """How many bytes the exchange keeps after `count` deltas.
 
-    Memory is counted for the whole process, and what others do in it meanwhile is no exchange's: so the least
-    of several times.
+    Memory is measured for the whole process, so other allocations disturb it. The smallest of several
+    measurements counts.
     """
     return min(_grown(upstream, client, part, delta, count) for _ in range(3))
 
@@ -121,7 +121,7 @@ def _grown(upstream: str, client: str, part: Any, delta: Any, count: int) -> int
     return after - before
 
 
-# The last event of Responses repeats the whole answer, so it has to be kept.
+# The last event of Responses repeats the whole answer, so the exchange keeps it.
 @pytest.mark.parametrize(("upstream", "client"), without(RESPONSES))
 def test_43_text_is_not_kept(upstream: str, client: str) -> None:
     kept = grown(upstream, client, Text(), TextDelta(0, WORD * 20), 1500)
@@ -130,7 +130,7 @@ def test_43_text_is_not_kept(upstream: str, client: str) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("upstream", [RESPONSES])
-def test_43_what_is_kept_is_the_text_and_little_more(upstream: str, client: str) -> None:
+def test_43_responses_keeps_at_most_a_few_copies_of_the_text(upstream: str, client: str) -> None:
     size = len(WORD * 20)
     assert grown(upstream, client, Text(), TextDelta(0, WORD * 20), 2000) < 2000 * size * 6
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import fuzzing
-from support.answers import TOOL, TOOLS, Said, Spoken, arguments, pieces, stream
+from support.answers import TOOL, TOOLS, GeneratedAnswer, GeneratedBlock, arguments, pieces, stream
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
@@ -25,7 +25,7 @@ clients = st.sampled_from(list(CLIENTS))
 MINTED = AnswerContext(id="u1", created=1, model="m")
 
 
-def hear(upstream: str, client: str, body: bytes, **options: Any) -> Any:
+def understood(upstream: str, client: str, body: bytes, **options: Any) -> Any:
     offered = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
     stream = options.pop("stream", True)
     got = run(exchange(upstream, client, offered, stream=stream, **options), [body])
@@ -51,10 +51,10 @@ def call_stream(upstream: str, *fragments: str, stop: Stop = Stop.TOOL, **part: 
 def test_14_valid_arguments_arrive_as_they_were_written(
     upstream: str, text: str, client: str, data: Any, mode: str
 ) -> None:
-    said = hear(upstream, client, call_stream(upstream, *data.draw(pieces(text))), mode=mode)
+    said = understood(upstream, client, call_stream(upstream, *data.draw(pieces(text))), mode=mode)
     (call,) = said["tool_calls"]
     assert call["arguments"] == json.loads(text)
-    if GEMINI not in (upstream, client):  # there it is an object on the wire, which may be spelled anew
+    if GEMINI not in (upstream, client):  # Gemini sends arguments as an object, which may be re-encoded
         assert call["raw"] == text
 
 
@@ -71,7 +71,7 @@ EXACT = [
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("text", EXACT)
 def test_14_digits_escapes_and_doubled_keys_stay(upstream: str, client: str, text: str) -> None:
-    (call,) = hear(upstream, client, call_stream(upstream, text))["tool_calls"]
+    (call,) = understood(upstream, client, call_stream(upstream, text))["tool_calls"]
     assert call["arguments"] == json.loads(text)
     if client != GEMINI:
         assert call["raw"] == text
@@ -84,7 +84,7 @@ def test_15_no_arguments_are_an_empty_object(
     upstream: str, client: str, stream: bool, fragments: tuple[str, ...]
 ) -> None:
     body = call_stream(upstream, *fragments, name="list_sessions")
-    (call,) = hear(upstream, client, body, stream=stream)["tool_calls"]
+    (call,) = understood(upstream, client, body, stream=stream)["tool_calls"]
     assert call["arguments"] == {}
     assert call["raw"] in ("", "{}")
 
@@ -97,18 +97,18 @@ def test_17_a_call_cut_by_the_token_limit_is_never_complete(
 ) -> None:
     at = data.draw(st.integers(0, len(text) - 1))
     body = call_stream(upstream, *data.draw(pieces(text[:at])), stop=Stop.MAX_TOKENS)
-    said = hear(upstream, client, body, mode=mode)
+    said = understood(upstream, client, body, mode=mode)
     assert said["stop"] == "max_tokens"
     for call in said["tool_calls"]:
         assert text.startswith(call["raw"])
         assert call["raw"] != text
-    whole = hear(upstream, client, body, mode=mode, stream=False)
+    whole = understood(upstream, client, body, mode=mode, stream=False)
     assert (whole["stop"], whole["tool_calls"]) == ("max_tokens", [])
 
 
 @pytest.mark.parametrize("upstream", [p for p in ALL if p != GEMINI])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_17_a_call_that_breaks_off_without_a_reason_is_an_error(upstream: str, client: str) -> None:
+def test_17_a_call_cut_without_a_stop_reason_is_an_error(upstream: str, client: str) -> None:
     for text in ('{"key": 1, "no', '{"key"', '{"key": tru', "nonsense"):
         it = exchange(upstream, client, TOOLS)
         got = run(it, [call_stream(upstream, text)])
@@ -128,14 +128,14 @@ inputs = st.text(st.sampled_from("*+-\n\t \\\"'{}:,é\u2028😀"), min_size=1, m
 def test_50_a_freeform_call_keeps_its_kind_and_every_byte(
     upstream: str, client: str, text: str, data: Any
 ) -> None:
-    """Where the upstream knows no freeform tools, it was offered a function with one member."""
+    """An upstream without freeform tools is offered a function with one member."""
     if PROTOCOLS[upstream].names.custom:
         body = call_stream(upstream, *data.draw(pieces(text)), name=CUSTOM_TOOL, kind="custom")
     else:
         wrapped = json.dumps({"input": text}, ensure_ascii=data.draw(st.booleans()))
         body = call_stream(upstream, *data.draw(pieces(wrapped)), name=CUSTOM_TOOL)
     for asked in (True, False):
-        (call,) = hear(upstream, client, body, stream=asked)["tool_calls"]
+        (call,) = understood(upstream, client, body, stream=asked)["tool_calls"]
         assert (call["kind"], call["name"], call["raw"]) == ("custom", CUSTOM_TOOL, text)
 
 
@@ -152,7 +152,7 @@ def test_50_a_freeform_call_keeps_its_kind_and_every_byte(
 )
 def test_50_a_freeform_call_that_was_a_function_is_mended_like_one(client: str, said: str) -> None:
     body = call_stream(ANTHROPIC, said, name=CUSTOM_TOOL)
-    (call,) = hear(ANTHROPIC, client, body)["tool_calls"]
+    (call,) = understood(ANTHROPIC, client, body)["tool_calls"]
     assert (call["kind"], call["raw"]) == ("custom", "a: 1")
 
 
@@ -161,14 +161,14 @@ def test_50_a_freeform_call_that_was_a_function_is_mended_like_one(client: str, 
 @given(text=inputs, data=st.data())
 def test_50_without_freeform_tools_the_call_is_a_function(client: str, text: str, data: Any) -> None:
     body = call_stream(CHAT, *data.draw(pieces(text)), name=CUSTOM_TOOL, kind="custom")
-    (call,) = hear(CHAT, client, body)["tool_calls"]
+    (call,) = understood(CHAT, client, body)["tool_calls"]
     assert call["arguments"] == {"input": text}
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 def test_parallel_calls_keep_their_order_and_ids(upstream: str, client: str) -> None:
-    blocks = tuple(Said("call", (f'{{"key": {n}}}',)) for n in range(5))
-    answer = Spoken(blocks, Usage(input=1, output=1), Stop.TOOL)
-    calls = hear(upstream, client, stream(answer, upstream))["tool_calls"]
+    blocks = tuple(GeneratedBlock("call", (f'{{"key": {n}}}',)) for n in range(5))
+    answer = GeneratedAnswer(blocks, Usage(input=1, output=1), Stop.TOOL)
+    calls = understood(upstream, client, stream(answer, upstream))["tool_calls"]
     assert [call["arguments"]["key"] for call in calls] == list(range(5))
     assert [call["id"] for call in calls] == [f"call_{n}" for n in range(5)]

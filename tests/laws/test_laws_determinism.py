@@ -1,4 +1,4 @@
-"""Law 40: the same input gives the same bytes, in another process, and when it comes again."""
+"""Law 40: the same input gives the same bytes, in another process and on repetition."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 
 
 def fingerprints(seed: str) -> dict[str, list[str]]:
-    """Of a process whose sets and dictionaries hash text by `seed`."""
+    """The fingerprints of a process with this hash seed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     env |= {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-m", "support.fingerprints"]

@@ -1,4 +1,4 @@
-"""Laws 26, 27, 28 and 48: an answer ends well only if it was whole; every failure says so everywhere."""
+"""Laws 26, 27, 28 and 48: only a complete answer ends as a success; failures are errors for every client."""
 
 import json
 
@@ -34,7 +34,7 @@ MINTED = AnswerContext(id="u1", created=1, model="m")
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("kind", ["text", "text_tool"])
-def test_27_cut_at_any_byte_it_ends_well_only_if_it_was_whole(upstream: str, client: str, kind: str) -> None:
+def test_27_a_stream_cut_at_any_byte_succeeds_only_if_complete(upstream: str, client: str, kind: str) -> None:
     body = SAMPLES[upstream][kind].stream
     whole = neutral.reduce(client, run(exchange(upstream, client, OFFERED), [body]), stream=True)
     for cut in range(0, len(body), 1 if client == NEXT[upstream] else 11):
@@ -52,7 +52,7 @@ def test_27_cut_at_any_byte_it_ends_well_only_if_it_was_whole(upstream: str, cli
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
-def test_27_nothing_at_all_is_an_error(upstream: str, client: str, asked: bool) -> None:
+def test_27_an_empty_answer_is_an_error(upstream: str, client: str, asked: bool) -> None:
     for body in NOTHING:
         it = exchange(upstream, client, stream=asked)
         got = run(it, [body])
@@ -87,7 +87,7 @@ def test_26_an_error_instead_of_an_answer_with_status_200(upstream: str, client:
     assert json.loads(it.error_body())
 
 
-# Where a protocol has one word for two kinds, the status still tells them apart.
+# If a protocol has one name for two kinds, the status distinguishes them.
 WORDLESS = {
     ("anthropic", FailureKind.UPSTREAM),
     ("gemini", FailureKind.BILLING),
@@ -124,7 +124,7 @@ def test_48_a_refusal_is_never_plain_success(upstream: str, client: str, asked: 
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("upstream", ALL)
-def test_48_a_refusal_without_words_is_told_too(upstream: str, client: str) -> None:
+def test_48_a_refusal_without_text_is_reported_too(upstream: str, client: str) -> None:
     body = PROTOCOLS[upstream].stream_encoder(MINTED).encode([Start(model="m"), End(Stop.REFUSAL)])
     got = run(exchange(upstream, client), [body])
     assert laws.check(client, got, stream=True) == []

@@ -1,4 +1,4 @@
-"""Laws 9, 10, 32 and 37: ids, names and seals go out legal and come back as they were, to nobody else."""
+"""Laws 9, 10, 32 and 37: ids, names and seals are legal on the wire and come back unchanged."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import fuzzing
-from support.answers import SEAL, TOOLS, Said, Spoken, own_seal, stream
+from support.answers import SEAL, TOOLS, GeneratedAnswer, GeneratedBlock, own_seal, stream
 from support.exchanges import exchange, run
 from support.wires import CHAT
 
@@ -25,7 +25,11 @@ steady = fuzzing.steady(200)
 ALL = list(PROTOCOLS)
 PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL if a != b]
 MINTED = AnswerContext(id="u", created=1, model="m")
-SEALED = Spoken((Said("thinking", ("hm",), SEAL), Said("text", ("yes",))), Usage(input=1, output=1), Stop.END)
+SEALED = GeneratedAnswer(
+    (GeneratedBlock("thinking", ("hm",), SEAL), GeneratedBlock("text", ("yes",))),
+    Usage(input=1, output=1),
+    Stop.END,
+)
 
 seen = st.sampled_from(["functions.Bash:0", "call_1", "dgm-x", "dgmh-x", "toolu_bdrk_01", "x:183", "a" * 70])
 any_id = st.one_of(seen, st.text(min_size=1, max_size=90), st.text("dgm-h0a_:.", min_size=1, max_size=60))
@@ -63,7 +67,7 @@ def test_10_ids_for_an_upstream_are_legal_and_different(found: list[str], rule: 
 
 @steady
 @given(found=st.lists(any_id, unique=True, max_size=20))
-def test_10_mistral_takes_nine_characters(found: list[str]) -> None:
+def test_10_mistral_ids_have_nine_characters(found: list[str]) -> None:
     sent = [call_ids.for_upstream(id, MISTRAL) for id in found]
     assert all(re.fullmatch("[A-Za-z0-9]{9}", id) for id in sent)
     assert len(set(sent)) == len(sent)
@@ -72,7 +76,7 @@ def test_10_mistral_takes_nine_characters(found: list[str]) -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 @fuzzing.steady(60)
 @given(found=st.lists(any_id, unique=True, min_size=1, max_size=4))
-def test_9_through_a_whole_exchange(client: str, found: list[str]) -> None:
+def test_9_ids_survive_a_whole_exchange(client: str, found: list[str]) -> None:
     events: list[Any] = [Start(model="m")]
     for number, id in enumerate(found):
         part = ToolCall(id=id, name="store", arguments="")
@@ -118,7 +122,7 @@ def test_37_names_are_legal_different_and_reversible(upstream: str, offered: lis
 
 @pytest.mark.parametrize("upstream", ALL)
 @pytest.mark.parametrize("client", CLIENTS)
-def test_37_the_client_hears_its_own_name(upstream: str, client: str) -> None:
+def test_37_the_client_gets_its_own_tool_name(upstream: str, client: str) -> None:
     tool = Tool(name="mcp.files/read all" + "x" * 70, parameters={"type": "object", "properties": {}})
     sent = ToolNames([tool], PROTOCOLS[upstream].names).out(tool.name)
     part = ToolCall(id="call_1", name=sent)
@@ -145,19 +149,19 @@ def test_32_a_seal_survives_any_slot(data: str, origin: str, slot: str, call: st
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
-def test_32_no_seal_stands_bare_in_another_protocols_slot(upstream: str, client: str, asked: bool) -> None:
+def test_32_a_seal_for_another_protocol_is_in_an_envelope(upstream: str, client: str, asked: bool) -> None:
     got = run(exchange(upstream, client, TOOLS, stream=asked), [stream(SEALED, upstream)])
     assert SEAL.encode() not in got
     slots = re.findall(rb'"(?:signature|thoughtSignature|encrypted_content|data)":"([^"]+)"', got)
     assert all(base64.b64decode(slot, validate=True) for slot in slots)
     found = sealed_reasoning.from_slot(slots[-1].decode(), client).seal
     assert found.protocol == upstream
-    if upstream != CHAT:  # which numbers what it lists
+    if upstream != CHAT:  # Chat numbers its list entries
         assert found.data == own_seal(SEAL, upstream).data
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_32_a_seal_goes_to_its_own_protocol_as_it_is(protocol: str) -> None:
+def test_32_a_seal_for_its_own_protocol_is_unchanged(protocol: str) -> None:
     body = stream(SEALED, protocol)
     assert SEAL.encode() in body
     assert run(exchange(protocol, protocol, TOOLS), [body]) == body

@@ -1,10 +1,10 @@
-"""Laws 46 and 47: what is new to us hurts nobody, and an emoji cut in two comes out in one piece."""
+"""Laws 46 and 47: unknown events and reasons do no harm, and split surrogate pairs are joined."""
 
 import json
 from typing import Any
 
 import pytest
-from support import edit
+from support import edited_streams
 from support.exchanges import exchange, run
 from support.sample_streams import SAMPLES, TOOLS
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
@@ -21,11 +21,11 @@ NEW_EVENTS: dict[str, Any] = {
 }
 
 
-def hear(upstream: str, client: str, body: bytes, *, stream: bool = True) -> bytes:
+def client_bytes(upstream: str, client: str, body: bytes, *, stream: bool = True) -> bytes:
     return run(exchange(upstream, client, TOOLS, stream=stream), [body])
 
 
-# Gemini's calls without an id are rebuilt, and then nothing tells where another chunk would stand.
+# Gemini's calls without an id are rebuilt, which loses the position of an unknown chunk.
 BESIDE = [
     (p, kind) for p in NEW_EVENTS for kind in ("text", "tool", "usage") if (p, kind) != (GEMINI, "tool")
 ]
@@ -33,20 +33,20 @@ BESIDE = [
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(("upstream", "kind"), BESIDE)
-def test_46_an_unknown_event_survives_its_protocol_and_hurts_no_other(
+def test_46_an_unknown_event_passes_in_its_protocol_and_is_dropped_in_others(
     upstream: str, client: str, kind: str
 ) -> None:
-    events = edit.split(SAMPLES[upstream][kind].stream)
+    events = edited_streams.split(SAMPLES[upstream][kind].stream)
     new = NEW_EVENTS[upstream]
     if upstream == GEMINI:
         new = {**new, "modelVersion": events[0]["modelVersion"], "responseId": events[0]["responseId"]}
     events.insert(2, new)
-    body = edit.join(upstream, events)
-    got = hear(upstream, client, body)
+    body = edited_streams.join(upstream, events)
+    got = client_bytes(upstream, client, body)
     if upstream == client:
-        assert edit.split(got) == edit.split(body)
+        assert edited_streams.split(got) == edited_streams.split(body)
     else:
-        assert got == hear(upstream, client, SAMPLES[upstream][kind].stream)
+        assert got == client_bytes(upstream, client, SAMPLES[upstream][kind].stream)
 
 
 def _new_block(events: list[Any]) -> None:
@@ -77,22 +77,24 @@ NEW_PARTS = {ANTHROPIC: _new_block, RESPONSES: _new_item, GEMINI: _new_part}
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("upstream", NEW_PARTS)
-def test_46_an_unknown_part_survives_its_protocol_and_hurts_no_other(upstream: str, client: str) -> None:
+def test_46_an_unknown_part_passes_in_its_protocol_and_is_dropped_in_others(
+    upstream: str, client: str
+) -> None:
     sample = SAMPLES[upstream]["text_tool"]
-    body = edit.spoiled(upstream, sample.stream, NEW_PARTS[upstream])
+    body = edited_streams.spoiled(upstream, sample.stream, NEW_PARTS[upstream])
     for asked in (True, False):
-        got = hear(upstream, client, body, stream=asked)
+        got = client_bytes(upstream, client, body, stream=asked)
         assert laws.check(client, got, stream=asked) == []
         said = neutral.reduce(client, got, stream=asked)
         assert said["text"] == sample.expect["text"]
         assert [call["name"] for call in said["tool_calls"]] == ["get_weather"]
         assert (b"hologram" in got) == (upstream == client)
     if upstream == client != GEMINI:  # whose calls without an id are rebuilt
-        assert edit.split(hear(upstream, client, body)) == edit.split(body)
+        assert edited_streams.split(client_bytes(upstream, client, body)) == edited_streams.split(body)
 
 
 def _set_finish(value: Any, key: str, word: str) -> int:
-    """Replace every `key` that is set; how many there were."""
+    """Replace every `key` that is set. Returns how many there were."""
     count = 0
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         count += _set_finish(inner, key, word)
@@ -108,11 +110,11 @@ FINISHES = {ANTHROPIC: "stop_reason", CHAT: "finish_reason", GEMINI: "finishReas
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("upstream", FINISHES)
 @pytest.mark.parametrize("kind", ["text", "tool"])
-def test_46_an_unknown_reason_is_an_end_all_the_same(upstream: str, client: str, kind: str) -> None:
+def test_46_an_unknown_stop_reason_ends_the_answer(upstream: str, client: str, kind: str) -> None:
     sample = SAMPLES[upstream][kind]
-    events = edit.split(sample.stream)
+    events = edited_streams.split(sample.stream)
     assert _set_finish(events, FINISHES[upstream], "NEW_REASON") == 1
-    got = hear(upstream, client, edit.join(upstream, events))
+    got = client_bytes(upstream, client, edited_streams.join(upstream, events))
     found = [str(broken) for broken in laws.check(client, got, stream=True)]
     assert [text for text in found if upstream != client or "NEW_REASON" not in text] == []
     said = neutral.reduce(client, got, stream=True)
@@ -122,7 +124,7 @@ def test_46_an_unknown_reason_is_an_end_all_the_same(upstream: str, client: str,
 
 
 def split_emoji(upstream: str, kind: str) -> bytes:
-    """A stream in which the two halves of an emoji come in two frames."""
+    """A stream with a surrogate pair split over two frames."""
     if kind == "text":
         old, first, second = "How can I", "How \\ud83d", "\\ude00 can I"
     else:
@@ -139,23 +141,23 @@ def split_emoji(upstream: str, kind: str) -> bytes:
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("upstream", ALL)
 @pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
-def test_47_halves_of_an_emoji_in_the_text_are_joined(upstream: str, client: str, asked: bool) -> None:
+def test_47_a_split_surrogate_pair_in_text_is_joined(upstream: str, client: str, asked: bool) -> None:
     body = split_emoji(upstream, "text")
     assert b"\\ud83d" in body
-    got = hear(upstream, client, body, stream=asked)
+    got = client_bytes(upstream, client, body, stream=asked)
     assert laws.check(client, got, stream=asked) == []
     assert "How \U0001f600 can I" in neutral.reduce(client, got, stream=asked)["text"]
 
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, RESPONSES])
-def test_47_halves_of_an_emoji_in_arguments_are_joined(upstream: str, client: str) -> None:
-    """Once as JSON escapes inside the argument text, once cut out of the text itself."""
+def test_47_a_split_surrogate_pair_in_arguments_is_joined(upstream: str, client: str) -> None:
+    """Once as JSON escapes inside the argument text, once split in the text itself."""
     text = '{"city": "Par\U0001f600is"}'
     halves = text.encode("utf-16-le", "surrogatepass")
     at = 2 * (text.index("\U0001f600") + 1)
     pieces = [part.decode("utf-16-le", "surrogatepass") for part in (halves[:at], halves[at:])]
-    events = edit.split(SAMPLES[upstream]["tool"].stream)
+    events = edited_streams.split(SAMPLES[upstream]["tool"].stream)
     deltas = [place for place, event in enumerate(events) if _arguments(event) is not None]
     for place, piece in zip(deltas, [*pieces, "", "", "", ""], strict=False):
         _set_arguments(events[place], piece)
@@ -169,7 +171,7 @@ def test_47_halves_of_an_emoji_in_arguments_are_joined(upstream: str, client: st
         for e in events
     )
     assert b"\\ud83d" in body
-    got = hear(upstream, client, body)
+    got = client_bytes(upstream, client, body)
     assert laws.check(client, got, stream=True) == []
     (call,) = neutral.reduce(client, got, stream=True)["tool_calls"]
     assert call["arguments"] == {"city": "Par\U0001f600is"}

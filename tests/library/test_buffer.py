@@ -1,4 +1,4 @@
-"""One answer in every form an agent can get hold of it: the calls are the same."""
+"""`ToolCallBuffer`: the calls are the same for bytes, dicts and SDK objects, streamed or whole."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from dragoman.model.errors import DragomanError
 from dragoman.model.events import Stop
 from dragoman.model.messages import Tool
 
-# The SDKs raise what is an error in the stream: their users never see the rest.
+# The SDKs raise an error event, so their users never see the rest of the stream.
 _KINDS = [
     (protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol] if not kind.startswith("error")
 ]
@@ -52,7 +52,7 @@ def read(items: Any, **options: Any) -> ToolCallBuffer:
 
 
 def view(buffer: ToolCallBuffer) -> tuple[Any, ...]:
-    """Everything but the spelling of JSON that was an object on the way."""
+    """The state of a buffer, without the spelling of JSON that was an object in between."""
     calls = [
         (type(c), c.id, c.given_id, c.name, c.arguments, c.mended, c.problems, c.kind) for c in buffer.calls
     ]
@@ -109,7 +109,7 @@ def test_a_whole_response_needs_no_close(protocol: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["tool", "parallel", "thinking_tool"])
 def test_the_events_of_the_stream_helpers_are_understood(server: ScriptedServer, kind: str) -> None:
-    """They mix events of their own among those of the wire."""
+    """They add events to those of the wire."""
     asked: Json = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     for protocol, begin in {
         ANTHROPIC: lambda sdk: sdk.messages.stream(max_tokens=10, **asked),
@@ -156,7 +156,7 @@ def test_every_recorded_failure_gives_the_calls_it_should(case: Json, mode: Lite
 
 
 @pytest.mark.parametrize(("protocol", "kind"), _CALLING)
-def test_what_grows_becomes_what_is_complete(protocol: str, kind: str) -> None:
+def test_growing_calls_become_the_complete_calls(protocol: str, kind: str) -> None:
     buffer = ToolCallBuffer(TOOLS)
     seen: dict[str, list[PartialCall]] = {}
     for call in buffer.read(sliced(SAMPLES[protocol][kind].stream, 1)):
@@ -166,7 +166,7 @@ def test_what_grows_becomes_what_is_complete(protocol: str, kind: str) -> None:
             last = seen[call.id][-1]
             assert "".join(part.delta for part in seen[call.id]) == last.text == call.text
             assert json.loads(call.text) == call.arguments
-            # An earlier one still says what it said.
+            # An earlier snapshot is unchanged.
             assert call.text.startswith(seen[call.id][0].text)
             assert len(seen[call.id][0].text) <= len(call.text)
 
@@ -249,7 +249,7 @@ def test_a_call_written_as_text_too_is_complete_once_and_still_answerable() -> N
     assert (second.id, second.reason) == ("call_1", "duplicate")
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_problems_of_a_call_are_reported() -> None:
     deltas = [
         fragment(0, '{"path": {}}', "a", "read_file"),
         fragment(1, '{"limit": 3}', "b", "read_file"),
@@ -262,7 +262,7 @@ def test_what_is_wrong_is_said() -> None:
     assert (missing.valid, unknown.valid) == (False, False)
     assert "path" in missing.problems[0]
     assert "no_such_tool" in unknown.problems[0]
-    # Without tools there is nothing to compare with, so nothing is wrong.
+    # Without declared tools no call is checked.
     (free,) = [*ToolCallBuffer().read(chat(fragment(0, "{}", "c", "any"), finish="tool_calls"))][-1:]
     assert isinstance(free, CompleteCall)
     assert free.valid
@@ -279,7 +279,7 @@ def test_a_rule_can_be_switched_off() -> None:
         ToolCallBuffer(rules_off=["no-such-rule"])
 
 
-def test_half_an_emoji_in_each_of_two_events() -> None:
+def test_a_surrogate_pair_split_over_two_events_is_joined() -> None:
     given = chat(
         fragment(0, '{"path": "\ud83d', "a", "read_file"), fragment(0, '\ude00"}'), finish="tool_calls"
     )
@@ -287,7 +287,7 @@ def test_half_an_emoji_in_each_of_two_events() -> None:
     assert call.arguments == {"path": "😀"}
 
 
-def test_an_error_body_is_a_failure_whoever_sent_it() -> None:
+def test_an_error_body_of_any_server_is_a_failure() -> None:
     for body in (
         b'{"error": {"message": "Overloaded"}}',
         b'{"type": "error", "error": {"message": "Overloaded"}}',
@@ -298,16 +298,16 @@ def test_an_error_body_is_a_failure_whoever_sent_it() -> None:
         assert (buffer.stop, buffer.over) == (None, True)
 
 
-def test_nothing_at_all_is_a_failure() -> None:
+def test_an_empty_answer_is_a_failure() -> None:
     assert read([]).failure is not None
 
 
-def test_what_is_no_event_is_refused() -> None:
+def test_a_value_that_is_no_event_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot read a int"):
         ToolCallBuffer().feed(3)
 
 
-def test_the_reason_to_stop_counts_the_calls() -> None:
+def test_the_stop_reason_matches_the_calls() -> None:
     assert read(chat(fragment(0, '{"path": "a"}', "a", "read_file"), finish="stop")).stop is Stop.TOOL
 
 
@@ -329,12 +329,12 @@ _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "requir
         Tool(name="read", description="d", parameters=_SCHEMA),
     ],
 )
-def test_a_tool_is_known_in_any_form(tool: Any) -> None:
+def test_a_tool_is_accepted_in_every_form(tool: Any) -> None:
     (known,) = declared([tool])
     assert (known.name, known.description, known.schema) == ("read", "d", _SCHEMA)
 
 
-def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
+def test_tools_of_sdks_and_providers_are_accepted() -> None:
     from google.genai import types
 
     function = types.FunctionDeclaration(name="read", parameters=types.Schema(type="OBJECT"))
@@ -418,7 +418,7 @@ def test_a_signature_becomes_a_schema() -> None:
     assert sorted(schema["$defs"]) == ["Note", "Point", "Tag"]
 
 
-def test_arguments_become_what_the_annotations_say() -> None:
+def test_arguments_are_converted_to_their_annotations() -> None:
     bound = local_tool(everything).bind(
         {"path": "a", "at": {"x": 1}, "notes": [{"title": "t"}], "tags": {"k": {"name": "n"}}, "deep": True}
     )
@@ -429,7 +429,7 @@ def test_arguments_become_what_the_annotations_say() -> None:
         local_tool(everything).bind({"path": "a", "at": 3, "notes": []})
 
 
-def test_callables_of_every_kind() -> None:
+def test_every_kind_of_callable_is_accepted() -> None:
     from functools import partial
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The manual's examples do what it says, run as they stand there against a scripted model."""
+"""The manual's examples, run unchanged against a scripted model, print what the page says."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _RESULTS = ("tool_result", '"role": "tool"', "function_call_output", "functionRe
 
 
 def model(asked: Asked) -> bytes:
-    """Calls a tool once, by a name that is not quite right where it does not stream, and then answers."""
+    """Call a tool once, misnamed if the answer is not streamed, and then answer."""
     body = json.dumps(asked.body)
     stream = asked.body.get("stream") or "streamGenerate" in asked.path
     if any(mark in body for mark in _RESULTS):

@@ -1,4 +1,4 @@
-"""The loop over the real SDKs, sync and async, streamed and whole, against a server that plays the model."""
+"""`ToolLoop` with the official SDKs, sync and async, streamed and whole, against a scripted server."""
 
 import asyncio
 import json
@@ -13,6 +13,7 @@ from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import SETTINGS, client, close
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
+from dragoman import DragomanError
 from dragoman.conform.shape import Json, compact
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
 from dragoman.library.loop import Run, ToolLoop
@@ -92,7 +93,7 @@ class Bench:
             await close(self.client)
 
     def results(self, request: int) -> list[tuple[str, str, bool]]:
-        """The results the model was told in the last entries of a request: id, text, is it an error."""
+        """The tool results at the end of a request: id, text, is it an error."""
         return list(_results(self.protocol, self.server.asked[request].body))
 
     def ids(self, count: int) -> list[str]:
@@ -160,7 +161,7 @@ def test_a_misnamed_parameter_is_mended(
     (answer,) = run.steps[0].answers
     assert (answer.text, answer.is_error) == ("text of a.py", False)
     assert [fix.path for fix in answer.call.mended] == ["/filePath"]
-    # The history keeps what the model really said.
+    # The history keeps the model's own arguments.
     assert "filePath" in compact(server.asked[1].body)
 
 
@@ -181,12 +182,12 @@ def test_a_cut_call_is_never_run(server: ScriptedServer, protocol: str, is_async
     ((id, text, is_error),) = bench.results(1)
     assert (id, is_error) == (bench.ids(1)[0], True)
     assert "not run" in text
-    # What goes back must be readable by the provider, though the model's own words were not.
+    # The provider must be able to parse the history, even if the model's own call was broken.
     assert '"half' not in compact(server.asked[1].body)
 
 
 @pytest.mark.parametrize("protocol", [ANTHROPIC, CHAT, RESPONSES])
-def test_an_answer_that_broke_off_runs_nothing(server: ScriptedServer, protocol: str) -> None:
+def test_a_cut_answer_runs_no_tool(server: ScriptedServer, protocol: str) -> None:
     ran: list[str] = []
 
     def write(path: str) -> None:
@@ -200,6 +201,37 @@ def test_an_answer_that_broke_off_runs_nothing(server: ScriptedServer, protocol:
     assert run.failure is not None
     assert ran == []
     assert run.messages == [{"role": "user", "content": "go"}]
+
+
+@every_protocol
+@pytest.mark.parametrize("is_async", [False, True])
+def test_cut_connection_ends_the_run_with_the_steps_so_far(
+    server: ScriptedServer, protocol: str, is_async: bool
+) -> None:
+    ran: list[str] = []
+
+    def write(path: str) -> None:
+        ran.append(path)
+
+    bench = Bench(server, protocol, stream=True, is_async=is_async, tools=[write])
+    bench.says(calling(("write", '{"path": "a"}')))
+    second = RENDERERS[protocol].stream(calling(("write", '{"path": "b"}')))
+    server.script(second[: len(second) // 2])
+    server.cut_after = 1
+    run = bench.run()
+    assert (run.ended, len(run.steps), ran) == ("failed", 2, ["a"])
+    assert run.failure is not None
+    assert run.failure.message.startswith("the model's answer broke off: ")
+
+
+def test_exception_of_the_callers_own_code_passes(server: ScriptedServer) -> None:
+    def refuse(call: object) -> None:
+        raise LookupError("of the caller")
+
+    loop = ToolLoop(client(CHAT, server.url), stream=True, model="m", on_call=refuse)
+    server.script(samples_chat.stream(calling(("write", "{}"))))
+    with pytest.raises(LookupError, match="of the caller"):
+        loop.run("x")
 
 
 @every_protocol
@@ -260,7 +292,7 @@ def test_turns_and_attempts_are_bounded(server: ScriptedServer, protocol: str) -
 
 @every_protocol
 @every_way
-def test_what_a_tool_raises_is_told(
+def test_an_exception_of_a_tool_is_an_error_result(
     server: ScriptedServer, protocol: str, stream: bool, is_async: bool
 ) -> None:
     def fail(path: str) -> str:
@@ -274,7 +306,7 @@ def test_what_a_tool_raises_is_told(
 
 
 @every_protocol
-def test_an_unknown_tool_is_answered(server: ScriptedServer, protocol: str) -> None:
+def test_an_unknown_tool_gets_an_error_result(server: ScriptedServer, protocol: str) -> None:
     bench = Bench(server, protocol, stream=False, is_async=False, tools=[get_weather])
     bench.says(calling(("get_wether", '{"city": "Paris"}')), DONE)
     bench.run()
@@ -369,7 +401,7 @@ def test_a_turn_goes_back_as_the_provider_gave_it(
             assert called["functionCall"]["args"] == {"city": "Paris"}
 
 
-def test_a_run_can_be_gone_on_with(server: ScriptedServer) -> None:
+def test_a_run_can_be_continued(server: ScriptedServer) -> None:
     bench = Bench(server, ANTHROPIC, stream=True, is_async=False, tools=[get_weather])
     bench.says(calling(("get_weather", '{"city": "Paris"}')), DONE, DONE)
     loop, asked = bench.loop, {"role": "user", "content": "And Rome?"}
@@ -380,7 +412,7 @@ def test_a_run_can_be_gone_on_with(server: ScriptedServer) -> None:
     bench.client.close()
 
 
-def test_steps_come_one_at_a_time(server: ScriptedServer) -> None:
+def test_steps_can_be_iterated(server: ScriptedServer) -> None:
     bench = Bench(server, CHAT, stream=False, is_async=False, tools=[get_weather])
     bench.says(calling(("get_weather", '{"city": "Paris"}')), DONE)
     steps = bench.loop.steps("Weather?")
@@ -390,7 +422,7 @@ def test_steps_come_one_at_a_time(server: ScriptedServer) -> None:
     bench.client.close()
 
 
-def test_a_call_written_as_text_is_run_and_answered_in_words(server: ScriptedServer) -> None:
+def test_a_call_written_as_text_is_run_and_answered_as_text(server: ScriptedServer) -> None:
     leaked = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
     bench = Bench(server, CHAT, stream=True, is_async=False, tools=[get_weather])
     bench.says(Scenario((Text((leaked[:9], leaked[9:])),), "end_turn"), DONE)
@@ -418,7 +450,7 @@ def test_the_callers_own_tools_and_settings_stay(server: ScriptedServer, protoco
 # Misuse.
 
 
-def test_misuse_is_said_clearly(server: ScriptedServer) -> None:
+def test_misuse_raises_a_clear_error(server: ScriptedServer) -> None:
     async def later() -> None: ...
 
     loop = ToolLoop(client(CHAT, server.url), model="m", tools=[later])
@@ -428,19 +460,50 @@ def test_misuse_is_said_clearly(server: ScriptedServer) -> None:
         loop.tool(later)
     with pytest.raises(ValueError, match="not a valid tool name"):
         loop.tool(name="no spaces please")(get_weather)
+    stranger: Any = object()
     with pytest.raises(ValueError, match="give ToolLoop protocol="):
-        ToolLoop(object()).run("x")
+        ToolLoop(stranger)
     with pytest.raises(ValueError, match="unknown protocol 'smoke'"):
-        ToolLoop(object(), protocol="smoke").run("x")
+        ToolLoop(stranger, protocol="smoke")
 
 
-def test_the_wrong_kind_of_client_is_said_clearly(server: ScriptedServer) -> None:
+@every_protocol
+def test_misspelt_option_is_named_at_once(server: ScriptedServer, protocol: str) -> None:
+    sdk = client(protocol, server.url)
+    loop = ToolLoop(sdk, protocol=protocol, **SETTINGS[protocol])
+    with pytest.raises(TypeError, match=r"no option 'max_turn'; did you mean max_turns\?"):
+        ToolLoop(sdk, protocol=protocol, max_turn=3, **SETTINGS[protocol])
+    with pytest.raises(TypeError, match=r"no option 'modell'; did you mean model\?"):
+        loop.run("x", modell="m")
+    with pytest.raises(TypeError, match=r"no option 'zebra'$"):
+        loop.steps("x", zebra=1)
+    assert server.asked == []
+
+
+def test_misspelt_rule_is_named_at_once() -> None:
+    with pytest.raises(DragomanError, match="there is no rule 'trailing'"):
+        ToolLoop(rules_off=["trailing"])
+
+
+def test_client_with_open_keywords_takes_any_name_but_a_near_miss() -> None:
+    class Messages:
+        def create(self, **request: Any) -> Any: ...
+
+    class Client:
+        messages = Messages()
+
+    ToolLoop(Client(), protocol=ANTHROPIC, zebra=1)
+    with pytest.raises(TypeError, match=r"did you mean max_turns\?"):
+        ToolLoop(Client(), protocol=ANTHROPIC, max_turn=1)
+
+
+def test_the_wrong_kind_of_client_raises_a_clear_error(server: ScriptedServer) -> None:
     loop = ToolLoop(client(CHAT, server.url, is_async=True), model="m")
     with pytest.raises(TypeError, match="not async"):
         loop.run("x")
 
 
-# What a history needs beyond the plain case.
+# Special cases of a history.
 
 
 def sse(*events: Json) -> bytes:
@@ -460,7 +523,7 @@ def test_a_paused_turn_is_resumed(server: ScriptedServer) -> None:
     assert server.asked[1].body["messages"][-1]["role"] == "assistant"
 
 
-def test_chat_keeps_what_stands_beside_a_call(server: ScriptedServer) -> None:
+def test_chat_keeps_signatures_and_reasoning_details(server: ScriptedServer) -> None:
     signature = {"google": {"thought_signature": SIGNATURE}}
     call = {"index": 0, "id": "call_1", "type": "function", "extra_content": signature}
     named = call | {"function": {"name": "get_weather", "arguments": '{"city": '}}

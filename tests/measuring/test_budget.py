@@ -1,4 +1,4 @@
-"""The scenarios of the budget run, and one that got dearer is named. `make bench` counts them."""
+"""The budget's scenarios run, and one that costs more is reported. `make bench` counts instructions."""
 
 import shutil
 
@@ -15,7 +15,7 @@ def test_a_scenario_runs_and_has_a_saved_figure(name: str) -> None:
     assert name in msgspec.json.decode(FIGURES.read_bytes(), type=Figures).instructions
 
 
-def test_what_costs_a_quarter_more_is_named() -> None:
+def test_a_scenario_that_costs_a_quarter_more_is_reported() -> None:
     saved = Figures("3.11", {"one": 1000, "two": 1000})
     said = over({"one": 1250, "two": 1251, "three": 1}, saved)
     assert said == ["two: 1,251 instructions where 1,000 were enough", "three: has no saved figure"]

@@ -1,4 +1,4 @@
-"""The bench notices what is wrong, and its floors are right."""
+"""The bench rejects wrong answers, and its reference programs give correct ones."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ PROTOCOLS = [CHAT, ANTHROPIC]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_right_answer_is_right(protocol: str) -> None:
+def test_a_correct_answer_is_accepted(protocol: str) -> None:
     assert wrong(protocol, SHAPE, b"".join(stream(protocol, SHAPE)), streamed=True) == ""
     assert wrong(protocol, SHAPE, body(protocol, SHAPE), streamed=False) == ""
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_answer_without_any_one_of_its_meaningful_events_is_wrong(protocol: str) -> None:
+def test_an_answer_that_misses_an_event_is_rejected(protocol: str) -> None:
     events = stream(protocol, SHAPE)
     matters = [number for number, event in enumerate(events) if _matters(event)]
     assert len(matters) >= SHAPE.events + 2

@@ -1,4 +1,4 @@
-"""The page on speed shows what was measured."""
+"""The speed page, the README and the plots show the measured results."""
 
 from pathlib import Path
 from typing import cast
@@ -26,7 +26,7 @@ def test_the_plots_show_the_results() -> None:
         assert f"(speed/{name}.svg)" in page.PAGE.read_text()
 
 
-def test_other_kinds_of_conversations_have_a_table_of_their_own(
+def test_other_kinds_of_conversations_have_their_own_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "RESULTS", tmp_path)
@@ -44,7 +44,7 @@ def test_other_kinds_of_conversations_have_a_table_of_their_own(
     assert "prose" not in page.ours()
 
 
-def test_a_curve_runs_where_its_points_are() -> None:
+def test_a_curve_goes_through_its_points() -> None:
     svg = ElementTree.fromstring(
         plot.curves("t", "x", "y", [("one", [(1, 10), (10, 100), (100, 10)])], log=True)
     )
@@ -52,10 +52,10 @@ def test_a_curve_runs_where_its_points_are() -> None:
     assert line is not None
     points = [tuple(float(number) for number in pair.split(",")) for pair in line.attrib["points"].split()]
     assert points[0][0] < points[1][0] < points[2][0]
-    assert points[1][1] < points[0][1] == points[2][1]  # up is less
+    assert points[1][1] < points[0][1] == points[2][1]  # y grows downward
 
 
-def test_bars_stand_as_high_as_their_values() -> None:
+def test_bars_have_the_height_of_their_values() -> None:
     svg = ElementTree.fromstring(plot.bars("t", "ms", [("S1", [("a", 10), ("b", 1000)])], ["a", "b"]))
     heights = [float(bar.attrib["height"]) for bar in svg.findall("{http://www.w3.org/2000/svg}rect")]
     assert heights[1] == pytest.approx(3 * heights[0], rel=0.01)  # from 1: one power of ten, and three

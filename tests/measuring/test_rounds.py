@@ -1,4 +1,4 @@
-"""In which order the bench measures, and how long a round is."""
+"""The order and length of the bench's rounds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +28,7 @@ def noted(name: str, log: list[str]) -> Callable[[Bench, Subject], Figures]:
     return measure
 
 
-def test_rounds_are_taken_in_turns_and_those_that_start_anew_come_last() -> None:
+def test_rounds_alternate_and_restarting_subjects_come_last() -> None:
     log: list[str] = []
     measured = Measurement(cast(Bench, None), (ONE,))
     given = [
@@ -45,7 +45,7 @@ def test_rounds_are_taken_in_turns_and_those_that_start_anew_come_last() -> None
 
 
 class Clock:
-    """Every batch of a subject's takes so many seconds."""
+    """A clock on which every batch of a subject takes a fixed time."""
 
     def __init__(self, **batches: float) -> None:
         self.log: list[str] = []
@@ -61,7 +61,7 @@ class Clock:
         return {"S5": float(self.log.count(subject.name))}
 
 
-def test_the_batches_of_a_round_are_taken_in_turns_and_not_for_ever_of_who_is_slow(
+def test_batches_alternate_and_a_slow_subject_gets_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock(quick=0.01, slow=2.0, slowest=9.0)
@@ -73,7 +73,7 @@ def test_the_batches_of_a_round_are_taken_in_turns_and_not_for_ever_of_who_is_sl
     assert measured.samples == {"S5": {"quick": [2.5], "slow": [1.5], "slowest": [1.0]}}
 
 
-def test_of_who_fails_in_a_later_batch_no_figure_is_given() -> None:
+def test_a_subject_that_fails_in_a_later_batch_has_no_figure() -> None:
     log: list[str] = []
 
     def measure(bench: Bench, subject: Subject) -> Figures:
@@ -89,7 +89,7 @@ def test_of_who_fails_in_a_later_batch_no_figure_is_given() -> None:
     assert measured.failed == {"S5": {"one": "half an answer"}}
 
 
-def test_what_is_said_of_a_failure_does_not_tell_where_this_is() -> None:
+def test_a_failure_message_hides_local_paths() -> None:
     def fails(bench: Bench, subject: Subject) -> Figures:
         raise WrongAnswer(f"at run ({ROOT}/node_modules/x.js:1)")
 

@@ -1,4 +1,4 @@
-"""The whole bench at work, small: upstream, load generator, floors and Dragoman as processes."""
+"""A small run of the whole bench: upstream, load generator, reference programs and Dragoman as processes."""
 
 import contextlib
 import sys
@@ -28,7 +28,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("subject", OURS, ids=lambda subject: subject.name)
-def test_everybody_answers_rightly_and_is_charged_for_it(bench: Bench, subject: Subject) -> None:
+def test_every_subject_answers_correctly_and_has_a_cost(bench: Bench, subject: Subject) -> None:
     running = bench.running(subject)
     for pair in subject.pairs:
         job = bench.job(subject, running, pair, SHORT, requests=4, at_once=2)
@@ -45,14 +45,14 @@ def test_long_conversations_arrive_whole(bench: Bench, subject: Subject, kind: s
     assert bench.answered(job).requests == 2
 
 
-def test_thoughts_go_back_to_whom_they_are_from(bench: Bench) -> None:
+def test_reasoning_goes_back_to_its_issuer(bench: Bench) -> None:
     talk = Talk(3, turns=4, kind="agent")
     pair = (ANTHROPIC, ANTHROPIC)
     job = bench.job(DRAGOMAN, bench.running(DRAGOMAN), pair, BRIEF, talks=[talk, talk.gone_on()], requests=2)
     assert bench.answered(job).requests == 2
 
 
-def test_a_history_that_is_not_whole_is_refused(bench: Bench) -> None:
+def test_an_incomplete_history_is_refused(bench: Bench) -> None:
     asked = conversation(Talk(1, turns=2), BRIEF).replace(MARK.encode(), b"", 1)
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"http://127.0.0.1:{bench.upstream_port}/v1/chat/completions", asked)

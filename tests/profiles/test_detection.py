@@ -1,4 +1,4 @@
-"""Who calls: told from several signs together, never from one."""
+"""Client detection: several signs together identify a client, never one alone."""
 
 import pytest
 from multidict import CIMultiDict
@@ -15,24 +15,24 @@ def detect(path: str, headers: CIMultiDict[str], request: Request) -> Profile:
     return detect_by(head_clues(path, headers), request)
 
 
-def told(capture: Capture, headers: dict[str, str] | None = None) -> str:
+def detected(capture: Capture, headers: dict[str, str] | None = None) -> str:
     path, body = capture.asking("m")
     request = protocol(capture.protocol).read_request(wire(body), path)
     return detect(path, CIMultiDict(capture.headers if headers is None else headers), request).name
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_a_known_client_is_told(name: str) -> None:
+def test_a_known_client_is_detected(name: str) -> None:
     capture = CAPTURES[name]
-    assert told(capture) == capture.profile
+    assert detected(capture) == capture.profile
     assert capture.protocol in PROFILES[capture.profile].protocols
 
 
 @pytest.mark.parametrize("name", [name for name, capture in CAPTURES.items() if capture.tool is not None])
-def test_an_agent_is_told_without_its_headers(name: str) -> None:
-    """Proxies replace them. An SDK has nothing else."""
+def test_an_agent_is_detected_without_its_headers(name: str) -> None:
+    """Proxies may replace headers. An SDK has no other sign."""
     capture = CAPTURES[name]
-    found = told(capture, {"user-agent": "curl/8"})
+    found = detected(capture, {"user-agent": "curl/8"})
     assert found == ("unknown" if PROFILES[capture.profile] in SDKS else capture.profile)
 
 
@@ -49,7 +49,7 @@ def test_one_header_proves_nothing(profile: str) -> None:
             assert detect("/v1/messages", headers, bare()).name == "unknown"
 
 
-def test_nor_do_two_tools() -> None:
+def test_two_tools_prove_nothing() -> None:
     assert detect("/v1/messages", CIMultiDict(), bare("Bash", "Read")).name == "unknown"
     assert detect("/v1/messages", CIMultiDict(), bare("Bash", "Read", "Edit")).name != "unknown"
 
@@ -59,20 +59,20 @@ def test_the_path_of_cursor_is_enough() -> None:
     assert detect("/v1/chat/completions", CIMultiDict(), bare()).name == "unknown"
 
 
-def test_names_of_headers_have_no_case() -> None:
+def test_header_names_are_case_insensitive() -> None:
     headers = CIMultiDict({"User-Agent": "Kilo-Code/7.7.7", "X-Title": "Kilo Code"})
     assert detect("/v1/messages", headers, bare()).name == "kilo"
 
 
-def test_a_prompt_is_read_at_its_beginning_only() -> None:
+def test_only_the_beginning_of_a_prompt_is_read() -> None:
     mention = "You help. " * 100 + "You are Qwen Code"
     tools = ("run_shell_command", "todo_write")
     assert detect("/v1/messages", CIMultiDict(), bare(*tools, prompt=mention)).name == "unknown"
     assert detect("/v1/messages", CIMultiDict(), bare(*tools, prompt=mention[-17:])).name == "qwen-code"
 
 
-def test_a_request_that_was_changed_on_the_way_can_be_told() -> None:
-    """Without the body it was read from there is less to go on, and still enough."""
+def test_a_changed_request_is_detected() -> None:
+    """Without the original body there are fewer signs, but enough."""
     capture = CAPTURES["codex"]
     path, body = capture.asking("m")
     request = protocol(capture.protocol).read_request(wire(body), path)
@@ -80,14 +80,14 @@ def test_a_request_that_was_changed_on_the_way_can_be_told() -> None:
     assert detect(path, CIMultiDict(capture.headers), request.changed()).name == "codex"
 
 
-def test_every_client_of_the_table_was_seen() -> None:
+def test_every_client_of_the_table_has_a_capture() -> None:
     seen = {capture.profile for capture in CAPTURES.values()}
     assert {profile.name for profile in (*AGENTS, *SDKS)} == seen
 
 
-def test_a_profile_is_about_protocols_that_exist() -> None:
+def test_profiles_name_existing_protocols() -> None:
     for name, profile in PROFILES.items():
         assert set(profile.protocols) <= set(CLIENTS), name
         assert set(profile.keepalives) <= set(profile.protocols), name
-        # Law 29: what keeps a connection alive is a frame of its own.
+        # Law 29: a keepalive is a complete frame.
         assert all(frame.endswith(b"\n\n") for frame in profile.keepalives.values()), name

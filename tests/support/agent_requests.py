@@ -1,7 +1,7 @@
-"""Request bodies as real agents send them (clients.md section 2), cut down to what differs between them.
+"""Request bodies of real agents (clients.md section 2), reduced to their differences.
 
-Each is a conversation with some turns behind it. `AGENTS[name]` has the protocol, the path it is posted to
-and the body. A protocol that none of these agents speaks is tested with their conversations translated.
+Each is a conversation after some turns. `AGENTS[name]` has the protocol, the path and the body. A protocol
+that none of these agents speaks is tested with their conversations, translated.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
-"""What a client does with a streamed or whole answer: put it together, and send it back with a result.
+"""A client's handling of a streamed or whole answer: assemble it, and send it back with a result.
 
-One small assembler per protocol, as plain agent loops have it. `Capture.manner` says in which habits they
-differ.
+One small assembler per protocol, as in plain agent loops. `Capture.manner` states how clients differ.
 """
 
 import json
@@ -81,7 +80,7 @@ def _anthropic(capture: Capture, body: Json, answer: bytes) -> Json:
     turns = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
     messages = body["messages"]
     if "system after result" in capture.manner:
-        # What was a list in the first request is a text in the second.
+        # A list in the first request is a string in the second.
         messages = [_as_text(message) for message in messages]
         turns.append({"role": "system", "content": "The user opened a.py."})
     return {**body, "messages": [*messages, *turns]}

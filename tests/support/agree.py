@@ -1,7 +1,7 @@
-"""Whether two answers in neutral form say the same, where the protocols behind them differ.
+"""Compares two answers in neutral form that come from different protocols.
 
-For the matrix of clients and upstreams: `want` is what the upstream said, `got` what the client
-of another protocol was told. What that protocol has no place for is not missed.
+For the matrix of clients and upstreams: `want` is the upstream's answer, `got` the client's. Parts that the
+client's protocol does not support may be missing.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def differences(want: Neutral, got: Neutral, *, client: str) -> list[str]:
 
 
 def _texts(want: Neutral, got: Neutral) -> Iterator[str]:
-    # A refusal is text of its own at OpenAI, and plain text elsewhere.
+    # OpenAI separates refusals; elsewhere they are plain text.
     pairs = {
         "text": (want["text"] + want["refusal"], got["text"] + got["refusal"]),
         "thinking": (want["thinking"], got["thinking"]),
@@ -66,7 +66,7 @@ def _is_cut(call: NeutralCall) -> bool:
 
 
 def _is_prefix(got: NeutralCall, cut: NeutralCall) -> bool:
-    """A cut call may come out as far as it went, but never as a finished one."""
+    """A cut call may be delivered up to the cut, but never as a complete one."""
     unfinished = isinstance(got["arguments"], str) or not got["raw"]
     return got["name"] == cut["name"] and unfinished and cut["raw"].startswith(got["raw"])
 
@@ -75,13 +75,13 @@ def _same_call(want: NeutralCall, got: NeutralCall, client: str) -> bool:
     if want["name"] != got["name"]:
         return False
     if want["kind"] == "custom" and client not in _FREEFORM_CLIENTS:
-        # Without freeform tools the text travels as the one member of an object.
+        # Without freeform tools the text is the only member of an object.
         return got["arguments"] == {"input": want["raw"]}
     return want["kind"] == got["kind"] and same_value(want["arguments"], got["arguments"])
 
 
 def _usage(want: Neutral, got: Neutral) -> Iterator[str]:
-    """Where an answer failed, what it cost is not settled."""
+    """The usage of a failed answer may differ."""
     if want["stop"] == "error":
         return
     for name in ("input", "output", "cached_input", "reasoning"):

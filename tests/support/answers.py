@@ -1,7 +1,7 @@
-"""Answers that hypothesis makes up, and the well-formed streams that say them in each protocol.
+"""Hypothesis strategies for answers, and their well-formed streams in each protocol.
 
-What is made up is what every protocol can say, in words that no rule has anything to mend about: calls fit
-the schema of `store`, no two are alike, and the text holds no markup.
+The generated answers suit every protocol and need no mending: calls fit the schema of `store`, no two are
+equal, and the text holds no markup.
 """
 
 import json
@@ -40,8 +40,8 @@ _LETTERS = "abc XYZ.,'\"\\\n\té\u2028\u2029\u0085東😀"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One block: what it is and the pieces it comes in."""
+class GeneratedBlock:
+    """One block: its kind and its fragments."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -54,10 +54,10 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class GeneratedAnswer:
     """A whole answer."""
 
-    blocks: tuple[Said, ...]
+    blocks: tuple[GeneratedBlock, ...]
     usage: Usage
     stop: Stop
 
@@ -95,26 +95,28 @@ def arguments(draw: st.DrawFn, number: int) -> str:
 
 
 @st.composite
-def _block(draw: st.DrawFn, number: int, kinds: list[str]) -> Said:
+def _block(draw: st.DrawFn, number: int, kinds: list[str]) -> GeneratedBlock:
     kind = draw(st.sampled_from(kinds))
     if kind == "call":
-        return Said(kind, draw(arguments(number).flatmap(pieces)))
+        return GeneratedBlock(kind, draw(arguments(number).flatmap(pieces)))
     seal = draw(st.sampled_from([None, f"{SEAL}{number:04}"])) if kind == "thinking" else None
-    return Said(kind, draw(texts().flatmap(pieces)), seal)
+    return GeneratedBlock(kind, draw(texts().flatmap(pieces)), seal)
 
 
 @st.composite
-def spoken(draw: st.DrawFn, kinds: str = "text thinking call", stops: tuple[Stop, ...] = ()) -> Spoken:
-    """An answer that ended well, or as `stops` say."""
+def spoken(
+    draw: st.DrawFn, kinds: str = "text thinking call", stops: tuple[Stop, ...] = ()
+) -> GeneratedAnswer:
+    """A complete answer with one of `stops` as its stop reason."""
     count = draw(st.integers(1, 4))
     blocks = tuple(draw(_block(number, kinds.split())) for number in range(count))
-    # Neighbours of one kind are one on wires that have no blocks.
+    # Wires without blocks merge adjacent blocks of one kind.
     blocks = tuple(
         b for n, b in enumerate(blocks) if b.kind == "call" or not n or blocks[n - 1].kind != b.kind
     )
     calls = any(block.kind == "call" for block in blocks)
     stop = draw(st.sampled_from(stops)) if stops else Stop.TOOL if calls else Stop.END
-    return Spoken(blocks, draw(_usage()), stop)
+    return GeneratedAnswer(blocks, draw(_usage()), stop)
 
 
 def _usage() -> st.SearchStrategy[Usage]:
@@ -124,14 +126,14 @@ def _usage() -> st.SearchStrategy[Usage]:
     )
 
 
-def events(answer: Spoken, protocol: str) -> list[Event]:
+def events(answer: GeneratedAnswer, protocol: str) -> list[Event]:
     out: list[Event] = [Start("", "made-up", MINTED.created)]
     for number, block in enumerate(answer.blocks):
         out += _events_of(number, block, protocol)
     return [*out, UsageSeen(answer.usage), End(answer.stop)]
 
 
-def _events_of(number: int, block: Said, protocol: str) -> list[Event]:
+def _events_of(number: int, block: GeneratedBlock, protocol: str) -> list[Event]:
     delta: Any = TextDelta
     end: list[Event] = [BlockEnd(number, complete=not block.cut)]
     match block.kind:
@@ -150,18 +152,18 @@ def _events_of(number: int, block: Said, protocol: str) -> list[Event]:
 
 
 def own_seal(data: str, protocol: str) -> Seal:
-    """A seal as that protocol itself would issue it."""
+    """A seal in the protocol's own format."""
     if protocol == CHAT:
         data = json.dumps([{"type": "reasoning.encrypted", "data": data}])
     return Seal(protocol, data)
 
 
-def stream(answer: Spoken, protocol: str) -> bytes:
-    """The answer as an upstream of `protocol` streams it."""
+def stream(answer: GeneratedAnswer, protocol: str) -> bytes:
+    """The answer as the stream of an upstream of `protocol`."""
     return PROTOCOLS[protocol].stream_encoder(MINTED).encode(events(answer, protocol))
 
 
-def whole(answer: Spoken, protocol: str) -> bytes:
+def whole(answer: GeneratedAnswer, protocol: str) -> bytes:
     """The answer as one body."""
     return PROTOCOLS[protocol].render(collect(events(answer, protocol)), MINTED)
 
@@ -171,8 +173,8 @@ __all__ = [
     "SEAL",
     "TOOL",
     "TOOLS",
-    "Said",
-    "Spoken",
+    "GeneratedAnswer",
+    "GeneratedBlock",
     "events",
     "own_seal",
     "spoken",

@@ -1,4 +1,4 @@
-"""One conversation in every shape Cursor has been seen to write it, and in mixtures of them.
+"""One conversation in every shape that Cursor writes, and in mixtures of them.
 
 The user asks, the model reads a file and patches it, both are answered, the user asks again. Each turn, each
 tool and the choice among them has a spelling per protocol; `body` puts a request together from any of them.
@@ -157,7 +157,7 @@ CHOICES: dict[str, Any] = {
     "word": "Read",
 }
 
-# As each of its modes and models has it (protocols.md 5.1).
+# The spellings of Cursor's modes and models (protocols.md 5.1).
 SHAPES: dict[str, Json] = {
     "chat": {},
     "ask-mode": {"apply": "flat"},
@@ -184,7 +184,7 @@ SHAPES: dict[str, Json] = {
 
 
 def body(chosen: Mapping[str, str] = {}, **more: Any) -> Json:
-    """A request in the given spellings; Chat's where none is named."""
+    """A request in the given spellings. The default is Chat's."""
     turns = [turn for name, spelt in TURNS.items() for turn in spelt[chosen.get(name, "chat")]]
     value = {
         "model": "m",

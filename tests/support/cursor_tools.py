@@ -1,4 +1,4 @@
-"""Calls of Cursor's tools, and the structure each must arrive in: the golden half of its reply protocol."""
+"""Calls of Cursor's tools with the structure that Cursor expects for each."""
 
 from dataclasses import dataclass
 

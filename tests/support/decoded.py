@@ -1,4 +1,4 @@
-"""What a decoder makes of frames and an encoder of events; every stream is read whole and byte by byte."""
+"""Runs decoders and encoders. Every stream is read whole and byte by byte."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ MINTED = AnswerContext(id="e1", created=5, model="asked-for")
 
 
 def frames(protocol: str, *values: Any) -> bytes:
-    """A stream of these values; named after their type where the protocol names its events."""
+    """A stream of these values, with event names if the protocol has them."""
     out: list[str] = []
     for value in values:
         named = protocol in (ANTHROPIC, RESPONSES) and isinstance(value, dict)
@@ -38,7 +38,7 @@ def answer(protocol: str, *values: Any) -> Answer:
 
 
 def written(protocol: str, *said: Event) -> list[Any]:
-    """The JSON of the frames that say these events; each event is given to the encoder by itself."""
+    """The JSON frames for these events. The encoder gets one event at a time."""
     encoder = PROTOCOLS[protocol].stream_encoder(MINTED)
     body = b"".join(encoder.encode([event]) for event in said)
     assert body == PROTOCOLS[protocol].stream_encoder(MINTED).encode(list(said)) or protocol == ANTHROPIC
@@ -46,7 +46,7 @@ def written(protocol: str, *said: Event) -> list[Any]:
 
 
 def rendered(protocol: str, *said: Event) -> Any:
-    """The body that says these events."""
+    """The body for these events."""
     return json.loads(PROTOCOLS[protocol].render(collect(said), MINTED))
 
 

@@ -1,4 +1,4 @@
-"""An endpoint that keeps every law, but for what a test spoils: the scripted model over HTTP."""
+"""The scripted model over HTTP: an endpoint that keeps every law, except those that a test spoils."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from dragoman.conform.scripted.replies import STREAM
 from dragoman.conform.scripted.server import play, reply_to, spoken_in, start
 from dragoman.transport.server import Handler, HttpRequest, HttpResponse, Stream
 
-from . import edit
+from . import edited_streams
 from .gateways import Loop
 
 
@@ -28,7 +28,7 @@ Spoil = Callable[[Asked, Reply], Reply]
 
 @contextmanager
 def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]:
-    """Its address, until the block is left."""
+    """Serve until the block ends. Yields the address."""
     model = ScriptedModel(clock=lambda: 1_800_000_000)
 
     async def handle(request: HttpRequest) -> Stream:
@@ -41,7 +41,7 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
 
 @contextmanager
 def idle_proxy(loop: Loop, upstream: str) -> Iterator[str]:
-    """A gateway that hands everything on as it is, and nothing else."""
+    """A gateway that passes everything on unchanged."""
 
     async def handle(request: HttpRequest) -> HttpResponse:
         async with (
@@ -76,13 +76,13 @@ def is_stream(reply: Reply) -> bool:
     return reply.status == 200 and reply.content_type == STREAM
 
 
-def in_streams(spoil: edit.Spoil) -> Spoil:
-    """The events of every stream, changed in place."""
+def in_streams(spoil: edited_streams.Spoil) -> Spoil:
+    """Spoil the events of every stream in place."""
 
     def spoiled(asked: Asked, reply: Reply) -> Reply:
         if not is_stream(reply):
             return reply
-        return resent(reply, edit.spoiled(asked.protocol, sent(reply), spoil))
+        return resent(reply, edited_streams.spoiled(asked.protocol, sent(reply), spoil))
 
     return spoiled
 
@@ -92,5 +92,5 @@ def in_stream_bytes(change: Callable[[bytes], bytes]) -> Spoil:
 
 
 def in_answers(change: Callable[[bytes], bytes]) -> Spoil:
-    """The bytes of every answer, streamed or not."""
+    """Change the bytes of every answer, streamed or not."""
     return lambda _, reply: resent(reply, change(sent(reply))) if reply.status == 200 else reply

@@ -1,4 +1,4 @@
-"""Running Dragoman's exchange over samples and corpus cases, in every way bytes can arrive."""
+"""Runs an `Exchange` over samples and corpus cases, in any chunking."""
 
 from collections.abc import Iterable
 

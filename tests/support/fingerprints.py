@@ -1,4 +1,4 @@
-"""Hashes of what Dragoman writes for fixed inputs, each written twice. Run as a program, it prints them."""
+"""Hashes of Dragoman's output for fixed inputs, each written twice. As a program, it prints them."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def scripted() -> Iterator[tuple[str, bytes]]:
 
 
 def fingerprints() -> dict[str, list[str]]:
-    """By what was written: the hash of the first time, when nothing is cached, and of the second."""
+    """For each output: the hash of the first run, without a cache, and of the second."""
     found: dict[str, list[str]] = {}
     for _ in range(2):
         for make in (requests, answers, scripted):

@@ -1,6 +1,6 @@
-"""How laws and fuzzers are run: on a fixed, small set of inputs in a test run, on fresh ones when asked.
+"""Runs laws and fuzzers: on a small fixed set of inputs in a test run, on random ones on request.
 
-`DRAGOMAN_FUZZ_SECONDS` (make fuzz) is the time each fuzzer gets; `LAWS` the number of examples of each law.
+`DRAGOMAN_FUZZ_SECONDS` (make fuzz) is the time per fuzzer; `LAWS` is the number of examples per law.
 """
 
 import os
@@ -17,7 +17,7 @@ LAWS = int(os.environ.get("LAWS", "0"))
 
 
 def steady(examples: int) -> settings:
-    """The settings of a law that so many examples are enough for."""
+    """Hypothesis settings for a law with this many examples."""
     return settings(
         deadline=None,
         derandomize=not LAWS,
@@ -36,7 +36,7 @@ _QUIET = settings(
 
 
 def fuzz(inputs: st.SearchStrategy[Any], survive: Callable[[Any], None], examples: int) -> None:
-    """Let `survive` see many `inputs`; it fails by an assertion or any exception at all."""
+    """Call `survive` with many `inputs`. Any exception is a failure."""
     if not SECONDS:
         _attempt(inputs, survive, settings(_QUIET, max_examples=examples, derandomize=True))
         return

@@ -1,4 +1,4 @@
-"""A gateway and a scripted upstream on loopback, in a thread of their own, for clients that block."""
+"""A gateway and a scripted upstream on loopback, in a background thread, for blocking clients."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Loop:
-    """An event loop that runs beside the test."""
+    """An event loop in a background thread."""
 
     def __init__(self) -> None:
         self._loop = loop.new()
@@ -59,7 +59,7 @@ class Gateway:
 
 @contextmanager
 def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) -> Iterator[Gateway]:
-    """Serve by `config` (TOML, or a state that has one) until the block is left."""
+    """Serve with `config` (TOML, or a state) until the block ends."""
     state = config if isinstance(config, State) else State(loads(config, env=env or {}), env=env or {})
 
     async def start() -> tuple[GatewayServer, str]:
@@ -76,7 +76,7 @@ def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) 
 
 @contextmanager
 def before_a_chat_upstream() -> Iterator[Gateway]:
-    """A gateway before the scripted model, which it calls `up`, asked in Chat and never twice."""
+    """A gateway with the scripted model as the Chat upstream `up`, without retries."""
     loop = Loop()
     with in_background(ScriptedUpstream()) as upstream:
         config = f"""

@@ -1,6 +1,6 @@
-"""As much of Go's templates as the chart in `deploy/` uses: enough to see that what they give is right YAML.
+"""Renders the part of Go's template language that the chart in `deploy/` uses.
 
-Anything else in a template is an error here: whoever writes it has to teach it first.
+Anything else in a template is an error: extend this module first.
 """
 
 import re
@@ -55,17 +55,19 @@ class Chart:
         match term.split():
             case ["include", name, "."]:
                 return self._write(self._defined[name.strip('"')], dot)
+            case ["not", path]:
+                return not self._term(path, dot)
             case ["toYaml", path]:
                 return yaml.safe_dump(self._term(path, dot), sort_keys=False).strip()
             case [path] if path.startswith("."):
                 for name in path.strip(".").split(".") if path != "." else []:
-                    dot = dot[name]  # a name that is not in values.yaml is a mistake
+                    dot = dot[name]  # a name that is not in values.yaml is an error
                 return dot
         raise AssertionError(f"no template of ours has used {term} before")
 
 
 def _parsed(text: str) -> list[Any]:
-    """Text, and (kind, expression, what is inside)."""
+    """A list of text and (kind, expression, inner nodes)."""
     top: list[Any] = []
     open_blocks = [top]
     at = 0

@@ -1,4 +1,4 @@
-"""A server that speaks HTTP/2 over TLS and nothing else, made with h2."""
+"""An HTTP/2 server over TLS, built with h2."""
 
 import asyncio
 import ssl
@@ -30,7 +30,7 @@ class Stream:
         self._line.flush()
 
     async def say(self, data: bytes) -> None:
-        """As fast as the window of the other side allows."""
+        """Send `data` as fast as the client's window allows."""
         while data:
             room = min(self._line.h2.local_flow_control_window(self._number), 16_384, len(data))
             if room <= 0:
@@ -124,7 +124,7 @@ class Served:
 
 @asynccontextmanager
 async def http2(script: Script, tls: ssl.SSLContext, *, most: int = 100) -> AsyncIterator[Served]:
-    """`most` streams at the same time on one connection."""
+    """Serve with at most `most` concurrent streams per connection."""
     served = Served(script, most)
     tls.set_alpn_protocols(["h2"])
     server = await asyncio.start_server(served.serve, "127.0.0.1", 0, ssl=tls)

@@ -1,4 +1,4 @@
-"""The filter of leaked calls, run; and one call, `Bash(command="ls")`, as every format writes it."""
+"""Runs the filter of leaked calls, and has one call, `Bash(command="ls")`, in every format."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ def calls_of(segments: list[Segment]) -> list[LeakedCall]:
 
 
 def found(text: str, tools: dict[str, Any] = TOOLS) -> tuple[str, list[tuple[str, Any]]]:
-    """The text that is left, and the calls; the same whole and one character at a time."""
+    """The remaining text and the calls. Asserts that the result is the same character by character."""
     segments, dropped = run([text], tools)
     assert run(list(text), tools) == (segments, dropped)
     raw = "".join(s if isinstance(s, str) else s.raw for s in segments)
@@ -102,12 +102,14 @@ SAMPLES = {
     "muse-first": f" to=Bash<|message|><atem:function_calls>\n{_ATEM}\n</atem:function_calls>",
     "olmo": "<function_calls>Bash(command='ls')</function_calls>",
     "react": f"Action: Bash\nAction Input: {ARGS}",
+    "react-json": f'Action:\n```json\n{{"action": "Bash", "action_input": {ARGS}}}\n```',
+    "react-text": "Action: Bash\nAction Input: ls\n",
     "tagged": "<Bash>\n<command>ls</command>\n</Bash>",
     "tagged-json": f"<Bash>{ARGS}</Bash>",
 }
 
 
-# These have no arguments, or no beginning of their own.
+# These have no arguments, or no opening mark.
 OTHERS = {
     "invoke-empty": ('<function_calls><invoke name="Read"/></function_calls>', [("Read", {})]),
     "muse-next": (

@@ -1,4 +1,4 @@
-"""The code blocks of the README and the manual, and the commands that stand in them."""
+"""The code blocks of the README and the manual, and their commands."""
 
 import itertools
 import re
@@ -19,7 +19,7 @@ _INSIDE = re.compile(r"\$\((.*?)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. A comment before it may give what it stands on, or say why it cannot be run."""
+    """A fenced block. A comment before it may give its context, or the reason why it cannot run."""
 
     page: str
     line: int
@@ -37,7 +37,7 @@ def pages() -> list[Path]:
 
 
 def blocks(*languages: str) -> list[Block]:
-    """Those in one of these languages."""
+    """The blocks in one of these languages."""
     return [block for page in pages() for block in _blocks(page) if block.language in languages]
 
 
@@ -60,7 +60,7 @@ def _blocks(page: Path) -> Iterator[Block]:
 
 
 def script(block: Block) -> str:
-    """What a reader would type: in a `console` block the lines behind a prompt, in a `sh` block all."""
+    """The input of a block: in `console` the lines after a prompt, in `sh` all lines."""
     if block.language == "sh":
         return block.code
     typed = re.findall(r"^\s*\$ ((?:.*\\\n)*.*)$", block.code, re.MULTILINE)

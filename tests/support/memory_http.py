@@ -1,4 +1,4 @@
-"""HTTP without a socket: a client by its contract, whose requests go to a handler of the server's."""
+"""An HTTP client without sockets: it implements the client's contract and calls a server handler."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _PIECES = 8
 
 
 def opening(handler: Handler) -> Callable[[Mapping[str, str]], Client]:
-    """What makes clients that ask `handler`, as `open_client` makes those that ask over sockets."""
+    """A replacement for `open_client`: its clients call `handler`."""
     return lambda headers: MemoryClient(handler, headers)
 
 
@@ -35,7 +35,7 @@ class MemoryClient:
         self._headers = dict(headers or {})
         self._answers: list[_Answer] = []
 
-    async def ask(
+    async def request(
         self,
         method: str,
         url: str,
@@ -170,7 +170,7 @@ class _Answer:
             await asyncio.wait(
                 (next_piece, self._task), timeout=self._idle, return_when=asyncio.FIRST_COMPLETED
             )
-            await asyncio.sleep(0)  # what was put just before the handler ended
+            await asyncio.sleep(0)  # bytes that were written just before the handler ended
             if not next_piece.done():
                 ended = self._task.done()
                 await self.close()
@@ -198,5 +198,5 @@ class _Answer:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self.sink.gone = True

@@ -1,4 +1,4 @@
-"""Spoiling what is well-formed: bytes, frames, and single JSON values turned into other types."""
+"""Mutations of well-formed input: bytes, frames, and JSON values of another type."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dragoman.conform import sse
 
 Path = tuple[str | int, ...]
 
-# One of each JSON type, and the values that are nearly right.
+# One value of each JSON type, and nearly correct ones.
 STRANGE: list[Any] = [
     None,
     True,
@@ -40,7 +40,7 @@ STRANGE: list[Any] = [
 
 @st.composite
 def spoiled_bytes(draw: st.DrawFn, body: bytes) -> bytes:
-    """A few bytes flipped, left out, doubled or put in, perhaps the end cut off."""
+    """`body` with a few bytes flipped, removed, doubled or inserted, perhaps cut."""
     data = bytearray(body)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, max(0, len(data) - 1)))
@@ -108,7 +108,7 @@ def chunked(draw: st.DrawFn, body: bytes) -> list[bytes]:
 
 
 def paths(value: Any, here: Path = ()) -> Iterator[Path]:
-    """Where every member stands."""
+    """The path of every member."""
     items: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         items = list(value.items())

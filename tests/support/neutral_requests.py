@@ -22,7 +22,7 @@ from dragoman.model.messages import (
 
 from .agent_requests import PNG
 
-# Words with something in them: empty and blank texts are dropped by rule, and trimmed at the ends.
+# Non-empty text: blank texts are dropped and trimmed by rule.
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).map(
     lambda text: text.strip() or "x"
 )

@@ -1,6 +1,6 @@
-"""What the Open Responses specification requires of a response object, in our own words, as JSON Schema.
+"""The requirements of the Open Responses specification for a response object, as JSON Schema.
 
-Written from the specification's text, not from its files. A member that is listed is required.
+Written from the specification's text, not from its files. Every listed member is required.
 """
 
 from typing import Any
@@ -92,7 +92,7 @@ _judge = jsonschema_rs.validator_for(RESPONSE)
 
 
 def missing(response: dict[str, Any]) -> list[str]:
-    """Each way in which `response` is not what the specification requires."""
+    """Every violation of the specification in `response`."""
     return [
         f"{'.'.join(map(str, error.instance_path))}: {error.message}"
         for error in _judge.iter_errors(response)

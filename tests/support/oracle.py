@@ -1,8 +1,7 @@
-"""The official SDKs as judges: the same bytes, through their own streaming helpers.
+"""The official SDKs as judges: they read the bytes with their own streaming helpers.
 
-An API error that the SDK raises comes back as the neutral form of an error, with what had been
-seen before it. Any other exception is the SDK's way to say that the bytes are wrong, and is raised
-as `SdkRejected`.
+An API error that the SDK raises is returned as a neutral error, with the answer so far. Any other exception
+means that the bytes are wrong, and is raised as `SdkRejected`.
 """
 
 import warnings
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from dragoman.conform.shape import Neutral, ReducedAnswer
 
 from . import oracle_anthropic, oracle_gemini, oracle_openai
-from .oracle_bench import Reply, Wire
+from .oracle_transport import Reply, Wire
 from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 _Parse = Callable[[], ReducedAnswer]
@@ -30,15 +29,15 @@ JUDGED = frozenset(_SDKS)
 
 
 class SdkRejected(Exception):
-    """The SDK broke on the bytes; the cause is what it raised."""
+    """The SDK failed on the bytes. Its exception is the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class How:
     """How the bytes are sent and read.
 
-    `piece`: in pieces of so many bytes. `helper=False` reads a Chat stream with the plain
-    iterator: the helper cannot take the fragments of freeform calls, however correct they are.
+    `piece`: the size of the pieces in bytes. `helper=False` reads a Chat stream with the plain
+    iterator: the helper fails on fragments of freeform calls, even correct ones.
     """
 
     status: int = 200
@@ -55,12 +54,12 @@ def parse(
     piece: int | None = None,
     helper: bool = True,
 ) -> Neutral:
-    """What the SDK of `protocol` makes of `body`."""
+    """The neutral form of `body` as the SDK of `protocol` reads it."""
     return _read(protocol, body, stream, How(status, piece, helper))[0]
 
 
 def raises_error(protocol: str, body: bytes, *, stream: bool, status: int = 200) -> bool:
-    """Whether the SDK raises its own API error, so that no caller can overlook it."""
+    """Does the SDK raise its own API error?"""
     return _read(protocol, body, stream, How(status))[1]
 
 
@@ -72,7 +71,7 @@ def _read(protocol: str, body: bytes, stream: bool, how: How) -> tuple[Neutral, 
     wire.reply = Reply(body, how.status, content_type, how.piece)
     try:
         with warnings.catch_warnings():
-            # What an SDK only warns of, such as a finish reason it does not know, it takes.
+            # A warning of an SDK, such as for an unknown finish reason, is no rejection.
             warnings.simplefilter("ignore")
             answer = (parse_stream if stream else parse_whole)()
         return answer.as_dict(), answer.raised

@@ -1,4 +1,4 @@
-"""The bytes as the `anthropic` SDK understands them."""
+"""Reads answers with the `anthropic` SDK."""
 
 from functools import cache
 from typing import Any
@@ -8,7 +8,7 @@ import anthropic
 from dragoman.conform.reduce import anthropic as reduce_anthropic
 from dragoman.conform.shape import ReducedAnswer, ReducedCall, error_message
 
-from .oracle_bench import Wire
+from .oracle_transport import Wire
 
 WIRE = Wire()
 _ASKED: dict[str, Any] = {
@@ -44,7 +44,7 @@ def whole() -> ReducedAnswer:
 
 
 def _reduced(message: Any, raw: dict[int, str] | None) -> ReducedAnswer:
-    """The SDK shows a cut call as whatever of it could be parsed: then its text is the truth."""
+    """The SDK shows only the parsed part of a cut call, so its raw text is used."""
     answer = reduce_anthropic.answer_of(message.to_dict(warnings=False))
     if raw is not None:
         indexes = [i for i, block in enumerate(message.content) if block.type == "tool_use"]

@@ -1,4 +1,4 @@
-"""The bytes as the `google-genai` SDK understands them."""
+"""Reads answers with the `google-genai` SDK."""
 
 import base64
 from functools import cache
@@ -10,7 +10,7 @@ from google.genai import errors, types
 from dragoman.conform.reduce import gemini as reduce_gemini
 from dragoman.conform.shape import Json, ReducedAnswer
 
-from .oracle_bench import Wire
+from .oracle_transport import Wire
 
 WIRE = Wire()
 _ASKED: dict[str, Any] = {"model": "m", "contents": "x"}
@@ -53,7 +53,7 @@ def _as_json(response: types.GenerateContentResponse) -> Json:
         parts = (candidate.content and candidate.content.parts) or []
         for part, dumped_part in zip(parts, _parts(dumped), strict=True):
             if part.thought_signature is not None:
-                # Dumped in the URL-safe alphabet; the wire has the plain one.
+                # The SDK dumps the URL-safe alphabet; the wire has the plain one.
                 signature = base64.b64encode(part.thought_signature).decode()
                 dumped_part["thoughtSignature"] = signature
     return chunk

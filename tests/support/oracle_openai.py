@@ -1,4 +1,4 @@
-"""The bytes as the `openai` SDK understands them, Chat Completions and Responses."""
+"""Reads answers with the `openai` SDK, Chat Completions and Responses."""
 
 from functools import cache
 from typing import Any
@@ -9,7 +9,7 @@ from dragoman.conform.reduce import openai_chat as reduce_chat
 from dragoman.conform.reduce import openai_responses as reduce_responses
 from dragoman.conform.shape import Json, ReducedAnswer, error_message
 
-from .oracle_bench import Wire
+from .oracle_transport import Wire
 
 WIRE = Wire()
 _CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
@@ -22,7 +22,7 @@ def _client() -> openai.OpenAI:
 
 
 def chat_helper() -> ReducedAnswer:
-    """`chat.completions.stream`. It breaks on freeform calls, whatever their bytes."""
+    """`chat.completions.stream`. It fails on all freeform calls."""
     helper: Any = None
     try:
         with _client().chat.completions.stream(**_CHAT) as helper:
@@ -30,14 +30,14 @@ def chat_helper() -> ReducedAnswer:
                 pass
             return reduce_chat.answer_of(_as_json(helper.get_final_completion()))
     except (openai.LengthFinishReasonError, openai.ContentFilterFinishReasonError):
-        # Its way to tell of these ends: there is a whole answer, but not as a return value.
+        # The SDK raises for these endings; the complete answer is in the exception.
         return _chat_so_far(helper)
     except openai.APIError as error:
         return _failed(error, _chat_so_far(helper))
 
 
 def chat_iterator() -> ReducedAnswer:
-    """`chat.completions.create(stream=True)`: the chunks, put together by hand."""
+    """`chat.completions.create(stream=True)`: the chunks, joined here."""
     chunks: list[Json] = []
     try:
         for chunk in _client().chat.completions.create(stream=True, **_CHAT):
@@ -56,7 +56,7 @@ def chat_whole() -> ReducedAnswer:
 
 
 def responses_helper() -> ReducedAnswer:
-    """`responses.stream`. It has a final response only for a completed one."""
+    """`responses.stream`. It returns a final response only if it is completed."""
     seen: list[Any] = []
     try:
         with _client().responses.stream(**_RESPONSES) as helper:

@@ -1,4 +1,4 @@
-"""One HTTP request as it is, with nothing an SDK would add."""
+"""One plain HTTP request, without an SDK."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""`dragoman` as users start it: a process of its own, its output read while it runs."""
+"""Runs `dragoman` as a process and reads its output meanwhile."""
 
 import contextlib
 import os
@@ -13,12 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PATIENCE = 20.0
-# Nothing else: provider keys and proxies of the machine must not decide what a test sees.
+# The only inherited variables: provider keys and proxies of the machine must not affect a test.
 KEPT = ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
 
 
+def accept_ctrl_c() -> None:
+    """A `preexec_fn`: a shell starts background jobs with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Process:
-    """A running command, and all it has said."""
+    """A running command and its output."""
 
     def __init__(self, folder: Path, *args: str, **env: str) -> None:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -30,8 +35,7 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            # Whoever runs the tests in the background has Ctrl-C ignored, and so would what they start.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=accept_ctrl_c,
         )
         self.pid = self._popen.pid
         self._lines: list[str] = []
@@ -44,7 +48,7 @@ class Process:
         return "".join(self._lines)
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first place where what it said fits `pattern`, as soon as it does."""
+        """Wait until the output matches `pattern`."""
         end = time.monotonic() + _PATIENCE
         with self._news:
             while not (found := re.search(pattern, self.said)):
@@ -54,7 +58,7 @@ class Process:
         return found
 
     def ready(self) -> str:
-        """The address, once it answers."""
+        """Wait until the gateway serves. Returns its address."""
         return self.wait_for(r"Dragoman is at (http://[^\s,]+?)[:,] ").group(1)
 
     def signal(self, number: signal.Signals) -> None:
@@ -72,7 +76,7 @@ class Process:
         return self._popen.poll() is None
 
     def kill(self) -> None:
-        """End what is left of it, its children included."""
+        """Kill the process and its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._popen.wait(_PATIENCE)
@@ -89,7 +93,7 @@ class Process:
 
 @contextmanager
 def dragoman(folder: Path, *args: str, **env: str) -> Iterator[Process]:
-    """Run it until the block is left, at the latest."""
+    """Run the command, at most until the block ends."""
     process = Process(folder, *args, **env)
     try:
         yield process

@@ -7,7 +7,7 @@ Value = int | float | str | bytes
 
 
 def varint(number: int) -> bytes:
-    """Seven bits at a time, the lowest first; each byte but the last has its high bit set."""
+    """Seven bits per byte, lowest first. All bytes except the last have the high bit set."""
     groups = [number & 127]
     while number := number >> 7:
         groups.append(number & 127)
@@ -15,7 +15,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: Value) -> bytes:
-    """A number as a varint, a float as eight bytes, anything else with its length."""
+    """An integer as a varint, a float as eight bytes, other values with their length."""
     if isinstance(value, int):
         return varint(number * 8) + varint(value)
     if isinstance(value, float):
@@ -35,7 +35,7 @@ def message(*fields: tuple[int, Value]) -> bytes:
 def oauth_topic(
     token: str, expires: int | None = None, *, sentinel: str = "oauthTokenInfoSentinelKey"
 ) -> str:
-    """What Antigravity has in `antigravityUnifiedStateSync.oauthToken`, beside entries of other names."""
+    """The value of Antigravity's `antigravityUnifiedStateSync.oauthToken`, with other entries beside it."""
     at = [] if expires is None else [(4, message((1, expires), (2, 5)))]
     info = message((1, token), (2, "Bearer"), (3, "1//refresh-hidden"), *at)
     row = message((1, base64.b64encode(info).decode()))

@@ -1,6 +1,6 @@
-"""Proxies on loopback, as companies have them: HTTP with CONNECT, and SOCKS5, each with a login or without.
+"""Company proxies on loopback: HTTP with CONNECT, and SOCKS5, with and without a login.
 
-A name that they are asked for and that `hosts` knows is on this machine, at the port given there.
+`hosts` maps the host names that a proxy resolves to local ports.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _REFUSED = (
 
 
 class Relay:
-    """What both kinds have in common."""
+    """The common part of both kinds."""
 
     scheme = ""
 
@@ -23,9 +23,9 @@ class Relay:
         self.hosts = hosts
         self.login = login
         self.refusal = refusal
-        """What an HTTP proxy says to everybody."""
+        """The HTTP proxy's reply to every request."""
         self.asked: list[str] = []
-        """`host:port`, each time somebody was connected."""
+        """The `host:port` of every connection."""
         self.heads: list[bytes] = []
         self.port = 0
 

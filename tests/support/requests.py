@@ -1,4 +1,4 @@
-"""Sending requests from one protocol to another, for the tests of every pair."""
+"""Translates requests from one protocol to another, for the tests of every pair."""
 
 from typing import Any
 
@@ -34,5 +34,5 @@ def received(outgoing: Outgoing, upstream: str) -> Request:
 
 
 def spoken(request: Request, client: str) -> Request:
-    """`request` as a client of this protocol would send it."""
+    """`request` as a client of this protocol sends it."""
     return received(sent(request, client), client)

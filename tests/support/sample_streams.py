@@ -1,4 +1,4 @@
-"""Well-formed answers of every protocol: what an upstream that behaves would send.
+"""Well-formed answers of every protocol, as a correct upstream sends them.
 
 `SAMPLES[protocol][kind]` has the stream, the same answer as a whole JSON body (None where the
 protocol cannot say it in one), and its neutral form. A kind that a protocol has no way to say is
@@ -42,7 +42,7 @@ KINDS = tuple(SCENARIOS)
 
 
 def samples_of(renderer: ModuleType) -> dict[str, Sample]:
-    """Every scenario that a protocol can say, as its renderer writes it."""
+    """Every scenario that a protocol supports, as its renderer writes it."""
     said = {kind: scenario for kind, scenario in SCENARIOS.items() if renderer.can_say(kind)}
     return {kind: _sample(renderer, scenario) for kind, scenario in said.items()}
 

@@ -142,7 +142,7 @@ def _ending(scenario: Scenario) -> Json:
 
 
 def _place(scenario: Scenario, part: Part) -> int:
-    """Which of the calls this is; 0 for what is not a call."""
+    """The index of this call among the calls; 0 for other parts."""
     calls = [other for other in scenario.parts if isinstance(other, ToolCall | CustomCall)]
     return next((place for place, call in enumerate(calls) if call is part), 0)
 
@@ -164,7 +164,7 @@ def _block(part: Part, call_id: str) -> Json:
 
 
 def _opened(block: Json) -> Json:
-    """The block as its start shows it: what is streamed later is still empty."""
+    """The block of the start event, with empty streamed members."""
     empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
     return {key: empty.get(key, value) for key, value in block.items()}
 

@@ -99,7 +99,7 @@ def _chunk(parts: list[Json], scenario: Scenario, finish: str | None = None) -> 
 
 
 def _ids(scenario: Scenario) -> list[str]:
-    """Before Gemini 3 a call often came without an id: one lone call here does too."""
+    """Before Gemini 3 calls often had no id. A lone call here has none, either."""
     calls = [part for part in scenario.parts if isinstance(part, ToolCall)]
     return CALL_IDS if len(calls) > 1 or scenario.opaque() else []
 

@@ -1,4 +1,4 @@
-"""What the sample answers say, once for all protocols; each protocol renders it its own way."""
+"""The content of the sample answers, once for all protocols. Each protocol renders it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning with its opaque companion; no pieces at all is reasoning that stays hidden."""
+    """Reasoning with its opaque data. Without pieces it is hidden reasoning."""
 
     pieces: tuple[str, ...]
     opaque: str
@@ -82,7 +82,7 @@ class Scenario:
         return [part.opaque for part in self.parts if isinstance(part, Thinking)]
 
     def calls(self, ids: list[str]) -> list[ReducedCall]:
-        """The calls as the neutral form has them, under a protocol's own ids."""
+        """The calls in neutral form, with the ids of a protocol."""
         found: list[ReducedCall] = []
         for part in self.parts:
             if isinstance(part, ToolCall):

@@ -1,4 +1,4 @@
-"""Does a schema allow at least what another allows? A structural check: it only knows how to leave out."""
+"""Does a schema allow at least the values of another? A structural check that only allows omissions."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ _WORDS = {"title", "description", "$schema", "$comment", "default", "examples", 
 
 
 def weakened(original: Any, result: Any) -> bool:
-    """Is `result` what `original` says, or less, with all its properties, requirements and words?"""
+    """Is `result` equal to `original` or weaker, with all its properties, required members and texts?"""
     if not isinstance(original, dict) or not isinstance(result, dict):
         return original == result
     original = _plain(original)
@@ -21,7 +21,7 @@ def weakened(original: Any, result: Any) -> bool:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """One of several ways to say the same."""
+    """Normalize equivalent spellings."""
     names = {"const": "enum", "oneOf": "anyOf", "definitions": "$defs"}
     return {names.get(k, k): [v] if k == "const" else v for k, v in schema.items() if k != "$schema"}
 

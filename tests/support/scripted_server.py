@@ -1,6 +1,6 @@
-"""A model that says what it was told to: an HTTP server on the loopback that replays scripted answers.
+"""An HTTP server on loopback that replays scripted answers, for SDKs with their own connections.
 
-For the SDKs as their users have them, with their own connections and parsing. What was asked is kept.
+It records the requests.
 """
 
 import json
@@ -24,10 +24,10 @@ Model = Callable[[Asked], bytes]
 
 
 class ScriptedServer:
-    """Answers come from `replies`, one for each request, or from `model` when there are none left.
+    """Answers come from `replies`, one per request, and then from `model`.
 
-    A reply that begins like a JSON object is a body, any other is a stream; streams are sent in pieces
-    of `piece` bytes, so that no frame arrives as it was written.
+    A reply that begins like a JSON object is a body, any other is a stream. Streams are sent in pieces of
+    `piece` bytes, so that frames arrive cut.
     """
 
     def __init__(self, piece: int = 61) -> None:
@@ -35,6 +35,8 @@ class ScriptedServer:
         self.model: Model | None = None
         self.asked: list[Asked] = []
         self.piece = piece
+        self.cut_after: int | None = None
+        """After this many replies, the server announces more bytes than it sends: the connection is cut."""
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
@@ -65,12 +67,14 @@ class ScriptedServer:
                 is_body = reply.startswith(b"{")
                 self.send_response(200)
                 self.send_header("content-type", "application/json" if is_body else "text/event-stream")
+                if script.cut_after is not None and len(script.asked) > script.cut_after:
+                    self.send_header("content-length", str(len(reply) + 1))
                 self.end_headers()
                 for start in range(0, len(reply), script.piece):
                     self.wfile.write(reply[start : start + script.piece])
 
             def log_message(self, format: str, *args: object) -> None:
-                """Tests are quiet."""
+                """Do not log to stderr."""
 
         return Handler
 

@@ -1,4 +1,4 @@
-"""Conversations with the scripted model, in the words of any protocol."""
+"""Conversations with the scripted model in every protocol."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ NEVER = ("demo-stall", "demo-hang", "demo-endless")
 
 
 def question(model: str = "demo", text: str = WEATHER, **more: Any) -> Request:
-    """A request with tools; the question asks for `CALL` unless it is another."""
+    """A request with tools. The default text asks for `CALL`."""
     more.setdefault("settings", Settings(max_tokens=1000))
     return Request(model=model, messages=(Message("user", (Text(text),)),), tools=OFFERED, **more)
 
@@ -60,7 +60,7 @@ def sent(reply: Reply) -> bytes:
 
 
 def answered(request: Request, said: tuple[Any, ...], result: str, *, is_error: bool = False) -> Request:
-    """The next turn of an agent that ran the tools the model asked for."""
+    """The next turn of an agent that ran the requested tools."""
     calls = [part for part in said if isinstance(part, ToolCall)]
     results = tuple(
         ToolResult(call_id=call.id, name=call.name, parts=(Text(result),), is_error=is_error)
@@ -71,7 +71,7 @@ def answered(request: Request, said: tuple[Any, ...], result: str, *, is_error: 
 
 
 def parts_of(said: Neutral) -> tuple[Any, ...]:
-    """An answer in neutral form as the agent puts it into its history."""
+    """The parts of an answer for the agent's history."""
     calls = [
         ToolCall(id=call["id"], name=call["name"], arguments=json.dumps(call["arguments"]))
         for call in said["tool_calls"]
@@ -84,7 +84,7 @@ def calls_of(said: Neutral) -> list[tuple[str, Any]]:
 
 
 def through_sdk(name: str, sdk: Any, request: Request) -> Neutral:
-    """What the official SDK makes of the answer, over its own connection. Gemini's takes no raw bodies."""
+    """The answer as the official SDK reads it over its own connection. Gemini's accepts no raw bodies."""
     _, data = written(name, request)
     body = json.loads(data)
     read = {ANTHROPIC: _anthropic, CHAT: _chat}.get(name, _responses)

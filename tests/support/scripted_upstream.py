@@ -1,10 +1,10 @@
-"""The scripted model as an upstream for tests: it keeps what it was asked, and does what it was told.
+"""The scripted model as an upstream for tests. It records requests and follows a script.
 
     async with ScriptedUpstream() as upstream:              # in the test's own event loop
     with in_background(ScriptedUpstream()) as upstream:     # in a thread, for clients that block
 
-`upstream.script(...)` says what the next requests get, one after another: steps (bytes, `Wait`, `Cut`), a
-whole `Reply`, or the faults below. Without a script the models of `dragoman.scripted.BEHAVIOURS` answer.
+`upstream.script(...)` sets the replies of the next requests: steps (bytes, `Wait`, `Cut`), a whole `Reply`,
+or the faults below. Without a script the models of `dragoman.scripted.BEHAVIOURS` answer.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ __all__ = [
     "Reply",
     "ScriptedUpstream",
     "Seen",
+    "Step",
     "Wait",
     "body",
     "in_background",
@@ -49,7 +50,7 @@ UNAUTHORIZED = {
 
 @dataclass(slots=True)
 class Seen:
-    """One request as it arrived, and what became of it."""
+    """One request as it arrived, and its outcome."""
 
     method: str
     path: str
@@ -71,21 +72,21 @@ class Seen:
 
     @property
     def key(self) -> str | None:
-        """The credential the client sent, in whichever of the usual places."""
+        """The client's credential, from any of the usual headers."""
         bearer = self.headers.get("authorization", "").removeprefix("Bearer ")
         named = (self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "api-key"))
         return bearer or next(filter(None, named), None) or self.query.get("key")
 
-    async def wait_closed(self, within: float = 1.0) -> bool:
-        """Did the client close the connection, at the latest `within` so many seconds?"""
+    async def wait_closed(self, within: float = 20.0) -> bool:
+        """Did the client close the connection within this many seconds?"""
         return await asyncio.to_thread(self.closed.wait, within)
 
-    async def wait_finished(self, within: float = 1.0) -> bool:
+    async def wait_finished(self, within: float = 20.0) -> bool:
         return await asyncio.to_thread(self.finished.wait, within)
 
 
 class ScriptedUpstream:
-    """One server. `keys`, where given, are the credentials it takes just now; any other gets a 401."""
+    """One server. `keys` are the accepted credentials; any other gets a 401. None accepts all."""
 
     def __init__(self, *, model: ScriptedModel | None = None, pace: float = 0.0) -> None:
         self.url = ""
@@ -93,13 +94,13 @@ class ScriptedUpstream:
         self.keys: set[str] | None = None
         self.pace = pace
         self.otherwise: Reply | None = None
-        """What every request gets that is not scripted; without it the models answer."""
+        """The reply to requests that are not scripted. If None, the models answer."""
         self._scripts: deque[Reply] = deque()
         self._model = model or ScriptedModel(clock=lambda: 1_800_000_000)
         self._stop: Stop | None = None
 
     def script(self, *answers: Reply | bytes | Iterable[Step]) -> Self:
-        """What the next requests get. Bytes and steps alone are the body of a 200 stream."""
+        """Set the replies of the next requests. Bytes and steps alone are the body of a 200 stream."""
         self._scripts.extend(map(_as_reply, answers))
         return self
 
@@ -107,8 +108,8 @@ class ScriptedUpstream:
     def last(self) -> Seen:
         return self.seen[-1]
 
-    async def wait_seen(self, count: int = 1, within: float = 2.0) -> Seen:
-        """The `count`th request, as soon as it is there."""
+    async def wait_seen(self, count: int = 1, within: float = 20.0) -> Seen:
+        """Wait for the `count`th request."""
         async with asyncio.timeout(within):
             while len(self.seen) < count:  # noqa: ASYNC110 - the server may run in another loop
                 await asyncio.sleep(0.002)
@@ -159,7 +160,7 @@ class ScriptedUpstream:
 
 @contextmanager
 def in_background(upstream: ScriptedUpstream | None = None) -> Generator[ScriptedUpstream]:
-    """The upstream in a thread of its own."""
+    """Run the upstream in a background thread."""
     served = upstream or ScriptedUpstream()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -191,12 +192,12 @@ def slow_headers(seconds: float, then: Reply | None = None) -> Reply:
 
 
 def no_answer(*, reset: bool = False) -> Reply:
-    """The connection ends before a single byte."""
+    """The connection closes without a byte."""
     return Reply(steps=(Cut(reset=reset),), bare=True)
 
 
 def not_http(data: bytes = b"\x15\x03\x01\x00\x02\x02\x50") -> Reply:
-    """Bytes that are no HTTP at all: by default what a TLS server says to those who speak HTTP."""
+    """Bytes that are not HTTP: by default the TLS alert for a plain HTTP request."""
     return Reply(steps=(data,), bare=True)
 
 
@@ -228,7 +229,7 @@ def redirect(location: str, code: int = 307) -> Reply:
 
 @cache
 def refused_url() -> str:
-    """An address on which nobody listens, nor can: else whoever got the port next would get our requests."""
+    """An address that refuses connections. The port stays bound, so that no other server can get it."""
     held = socket.socket()
     held.bind(("127.0.0.1", 0))
     atexit.register(held.close)

@@ -1,4 +1,4 @@
-"""Clients of the official SDKs, for a server that is not the provider's."""
+"""Clients of the official SDKs for a local server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def client(protocol: str, url: str, *, is_async: bool = False) -> Any:
 
 
 def ask(protocol: str, sdk: Any, *, stream: bool) -> Any:
-    """One plain question through the SDK: its stream's iterator, or the whole response."""
+    """Send one question through the SDK. Returns the stream's iterator or the whole response."""
     settings: Json = SETTINGS[protocol]
     chat = [{"role": "user", "content": "x"}]
     match protocol:
@@ -62,5 +62,5 @@ def ask(protocol: str, sdk: Any, *, stream: bool) -> Any:
 
 
 async def close(sdk: Any) -> None:
-    """An async client's connections end with its event loop."""
+    """Close an async client in its event loop."""
     await (sdk.aio.aclose() if hasattr(sdk, "aio") else sdk.close())

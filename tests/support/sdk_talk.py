@@ -1,6 +1,6 @@
-"""A conversation as an agent's author writes it with each official SDK: ask, run the tool, go on.
+"""A conversation with each official SDK as agent authors write it: ask, run the tool, continue.
 
-What the SDK gave goes back as it is, so whatever the SDK has no place for is lost, as it would be in life.
+The SDK's own objects are sent back, so members that the SDK does not know are lost, as in real agents.
 """
 
 import json
@@ -24,13 +24,13 @@ TOOL = {"name": "get_weather", "description": "Current weather"}
 
 @cache
 def _client(protocol: str, url: str) -> Any:
-    """One per server: a client's TLS set-up takes longer than a whole conversation."""
+    """One client per server: its TLS setup takes longer than a whole conversation."""
     return sdk_clients.client(protocol, url)
 
 
 @dataclass
 class Turn:
-    """What came of one request, read from the SDK's own objects."""
+    """The answer to one request, read from the SDK's own objects."""
 
     text: str = ""
     thinking: str = ""

@@ -1,7 +1,7 @@
-"""What the official SDKs' types say of a request body: every field must be one they know.
+"""Validates request bodies with the official SDKs' types: every field must be known.
 
-The checks are as strict as each SDK allows. `CHECKS[protocol](body)` raises if the body does not fit; a
-protocol without an SDK to ask is not in the table.
+The checks are as strict as each SDK allows. `CHECKS[protocol](body)` raises if the body is invalid. Protocols
+without an SDK are not in the table.
 """
 
 import json
@@ -27,7 +27,7 @@ _RESPONSES = TypeAdapter[Any](ResponseCreateParamsNonStreaming)
 
 
 def drained(value: Any) -> Any:
-    """Validated values with their lazy iterators read, which is when these are validated."""
+    """Read lazy iterators, because pydantic validates them only then."""
     if isinstance(value, dict):
         return {key: drained(member) for key, member in value.items()}
     if value is None or isinstance(value, str | int | float):
@@ -36,13 +36,13 @@ def drained(value: Any) -> Any:
 
 
 def check_anthropic(body: Json) -> None:
-    """All but the fields of the older API version, which the SDK has forgotten."""
+    """Ignores fields of the older API version, which the SDK no longer has."""
     known = {k: v for k, v in body.items() if k not in ("temperature", "top_p", "top_k")}
     assert drained(_ANTHROPIC.validate_python(known)) == known
 
 
 def check_chat(body: Json) -> None:
-    """All but reasoning, which is in no spec; a field that the types do not know is gone."""
+    """Ignores reasoning, which is in no spec. Validation removes unknown fields, which then differ."""
     messages = [{k: v for k, v in m.items() if not k.startswith("reasoning")} for m in body["messages"]]
     known = body | {"messages": messages}
     assert drained(_CHAT[body.get("stream", False)].validate_python(known)) == known
@@ -56,14 +56,14 @@ def check_responses(body: Json) -> None:
 
 
 def _with_ids(item: Json) -> Json:
-    """The SDK's types want ids that the API does not ask for."""
+    """The SDK's types require ids that the API does not."""
     if item.get("role") == "assistant":
         return {"id": "msg_1", "status": "completed", **item}
     return {"id": "rs_1", **item} if item.get("type") == "reasoning" else item
 
 
 def check_gemini(body: Json) -> None:
-    """Google's own types forbid what they do not know."""
+    """Google's own types forbid unknown members."""
     checked = json.loads(json.dumps(body))
     for content in checked["contents"]:
         genai.Content.model_validate(content)

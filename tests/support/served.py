@@ -1,4 +1,4 @@
-"""A server of ours with any handler, and a client that sends bytes as they are."""
+"""Dragoman's HTTP server with any handler, and a client that sends raw bytes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -11,7 +11,7 @@ from dragoman.transport.server import (
     HttpResponse,
     Limits,
     Listener,
-    Refusal,
+    RefusedRequest,
 )
 
 MOST = 10_000
@@ -19,12 +19,12 @@ HOST = b"Host: localhost\r\n"
 
 
 async def echo(request: HttpRequest) -> HttpResponse:
-    """What was understood, on lines of its own."""
+    """A handler that answers with the parsed request, one member per line."""
     try:
         body = await request.read()
     except BodyTooLarge:
         return HttpResponse(b"too large", status=413)
-    except Refusal as refusal:
+    except RefusedRequest as refusal:
         return HttpResponse(b"unreadable", status=refusal.status)
     said = [request.method, request.path, request.target, request.headers.get("user-agent", "-")]
     return HttpResponse("\n".join(said).encode() + b"\n" + body, content_type="text/plain")
@@ -41,7 +41,7 @@ async def listening(handler: Handler, *, stop: float = 1.0, most: int = MOST) ->
 
 
 class Client:
-    """Sends bytes as they are and reads one answer after the other."""
+    """Sends raw bytes and reads one answer after the other."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -105,7 +105,7 @@ def with_client(
 def leaves_during(
     wait: Callable[[HttpRequest, asyncio.Event], Awaitable[object]], sent: bytes, most: int = MOST
 ) -> None:
-    """A client sends this and leaves once `wait` has set its event: whoever waits there must end."""
+    """A client sends bytes and leaves once `wait` has set its event. The handler must then end."""
 
     async def play() -> None:
         begun, ended = asyncio.Event(), asyncio.Event()

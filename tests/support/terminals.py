@@ -1,4 +1,4 @@
-"""`dragoman` on a terminal of its own: what it asks is read, and answered, as a person would."""
+"""Runs `dragoman` on a pseudo-terminal, reads its questions and types answers."""
 
 import contextlib
 import os
@@ -14,8 +14,8 @@ from .processes import KEPT
 
 _PATIENCE = 20.0
 
-# A leader of a session that opens a terminal has it as its own: Ctrl-C there is a signal here.
-# Whoever runs the tests in the background ignores Ctrl-C, and would hand that down.
+# A session leader that opens a terminal gets it as its controlling terminal, so Ctrl-C becomes a signal.
+# A shell starts background jobs with SIGINT ignored, and children inherit that.
 _ON_TERMINAL = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,11 +36,11 @@ class Terminal:
         self._read = 0
 
     def expect(self, wanted: str) -> None:
-        """Until it has said `wanted`, after what was expected before."""
+        """Wait for `wanted` after the last expected text."""
         self.expect_any(wanted)
 
     def expect_any(self, *wanted: str) -> str:
-        """The first of `wanted` that it says."""
+        """Wait for the first of `wanted`. Returns it."""
         while not (found := [each for each in wanted if each in self.said[self._read :]]):
             self._hear(" or ".join(wanted))
         first = min(found, key=lambda each: self.said.index(each, self._read))
@@ -60,7 +60,7 @@ class Terminal:
         self.type(f"{text}\n")
 
     def interrupt(self) -> int:
-        """Ctrl-C until it has ended. Python does not notice one that comes while it begins to read a line."""
+        """Press Ctrl-C until the process ends. Python misses one at the moment it starts to read a line."""
         for _ in range(int(_PATIENCE)):
             self.type("\x03")
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -73,7 +73,7 @@ class Terminal:
 
 @contextmanager
 def on_terminal(folder: Path, *args: str, **env: str) -> Iterator[Terminal]:
-    """Run it until the block is left, at the latest."""
+    """Run the command, at most until the block ends."""
     ours, theirs = pty.openpty()
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(

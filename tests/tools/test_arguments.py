@@ -1,4 +1,4 @@
-"""Argument correction: when text is given out, what stays unchanged, and what is never completed."""
+"""Argument correction: when fragments are sent, which input stays unchanged, which calls stay broken."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def run(
     return first
 
 
-# What goes out when.
+# When fragments are sent.
 
 
-def test_long_string_streams_at_once() -> None:
+def test_a_long_string_streams_at_once() -> None:
     call = live(WRITE)
     assert call.feed('{"file_path": "a", "content": "line 1') == '{"file_path": "a", "content": "line 1'
     assert call.feed("\\nline 2") == "\\nline 2"
@@ -148,7 +148,7 @@ def test_text_before_the_damage_is_not_held() -> None:
     assert call.finish().rest == '", "limit": 5, "mode": "slow"}'
 
 
-# What is left alone.
+# Input that stays unchanged.
 
 
 @pytest.mark.parametrize(
@@ -172,32 +172,32 @@ def test_text_before_the_damage_is_not_held() -> None:
         ("{ }", {}, "t"),
     ],
 )
-def test_left_alone(text: str, schema: dict[str, Any], tool: str) -> None:
+def test_valid_input_is_unchanged(text: str, schema: dict[str, Any], tool: str) -> None:
     outcome = run(text, schema, tool)
     assert outcome.text == text
     assert outcome.fixes == ()
     assert outcome.complete
 
 
-# Nothing at all.
+# Empty input.
 
 
 @pytest.mark.parametrize(
     "text", ["", "  \n", "null", '""', '"null"', "{}", "[]", "None", '"{}"', "```\n\n```"]
 )
-def test_nothing_means_no_arguments(text: str) -> None:
+def test_empty_input_means_no_arguments(text: str) -> None:
     outcome = run(text, {"type": "object", "properties": {}})
     assert outcome.value == {}
     assert outcome.text == "{}"
 
 
-def test_nothing_received_of_a_cut_call_is_not_a_call_without_arguments() -> None:
+def test_a_cut_call_with_empty_input_is_broken() -> None:
     assert not run("", {}, ended=False).complete
     assert not run(" \n", {}, ended=False).complete
     assert run("{}", {}, ended=False).complete
 
 
-# What is never completed.
+# Cut calls are never completed.
 
 CALL = '{"file_path": "a\\n\\u00e9", "n": [1, {"b": "c"}, true], "o": {"p": -1.5e3}, "content": "x"}'
 
@@ -283,7 +283,7 @@ ONE_LIST = {"required": ["files"], "properties": {"files": {"type": "array"}}}
         ('{"query": true}', SEARCH, "t", {"query": "true"}),
     ],
 )  # fmt: skip
-def test_mended(text: str, schema: dict[str, Any], tool: str, value: dict[str, Any]) -> None:
+def test_input_is_mended(text: str, schema: dict[str, Any], tool: str, value: dict[str, Any]) -> None:
     outcome = run(text, schema, tool)
     assert outcome.value == value
     assert outcome.problems == ()
@@ -328,7 +328,7 @@ NESTED: dict[str, Any] = {
         ('{"item": [NaN]}', {"item": [None]}),
     ],
 )
-def test_mended_inside(text: str, value: dict[str, Any]) -> None:
+def test_nested_values_are_mended(text: str, value: dict[str, Any]) -> None:
     outcome = run(text, NESTED)
     assert outcome.value == value
     assert outcome.fixes
@@ -361,7 +361,7 @@ def test_remaining_problems_are_reported() -> None:
     assert any("/limit" in problem for problem in outcome.problems)
 
 
-def test_number_is_not_renamed_into_a_text_of_a_like_name() -> None:
+def test_a_number_is_not_renamed_to_a_text_member_of_a_similar_name() -> None:
     schema = {"properties": {"message": {"type": "string"}}, "required": ["message"]}
     assert run('{"message_count": 5}', schema).value == {"message_count": 5}
     assert run('{"message_text": "x"}', schema).value == {"message": "x"}

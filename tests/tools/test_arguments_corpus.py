@@ -1,4 +1,4 @@
-"""The argument texts of the shared cases: mended to what the case expects, in any pieces."""
+"""The argument texts of the corpus are mended as each case expects, for every chunking."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def correct(case: dict[str, Any], name: str, fragments: list[str], mode: Mode) -
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["id"])
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("drip", [False, True])
-def test_case(case: dict[str, Any], mode: Mode, drip: bool) -> None:
+def test_arguments_of_a_case(case: dict[str, Any], mode: Mode, drip: bool) -> None:
     complete: list[dict[str, Any]] = []
     for name, fragments in calls(case).values():
         pieces = list("".join(fragments)) if drip else fragments
@@ -61,5 +61,5 @@ def test_case(case: dict[str, Any], mode: Mode, drip: bool) -> None:
     assert complete == case["expect"]["tool_calls"]
 
 
-def test_there_are_cases() -> None:
+def test_the_corpus_has_cases() -> None:
     assert len(cases()) > 40

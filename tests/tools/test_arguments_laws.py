@@ -1,4 +1,4 @@
-"""The laws of argument correction, for every value, spoiling and chunking that hypothesis can think of."""
+"""The laws of argument correction as properties over generated values, damage and chunkings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from catalogue import HARMLESS, SPOILERS, TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
+from argument_strategies import (
+    HARMLESS,
+    SPOILERS,
+    TOOLS,
+    chunkings,
+    fitting_calls,
+    spellings,
+    spoiled_texts,
+    texts,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +82,7 @@ def test_live_and_whole_agree(data: Any, spoiled: tuple[str, str], ended: bool) 
 @many
 @given(data=st.data(), spoiled=spoiled_texts(), ended=st.booleans())
 def test_held_fragments_change_nothing(data: Any, spoiled: tuple[str, str], ended: bool) -> None:
-    """A call that may be a copy is held first. Then its fragments are read at once, and none is lost."""
+    """A call that may be a copy is held first. Then all its fragments are read together."""
     tool, text = spoiled
     chunks = data.draw(chunkings(text))
     count = data.draw(st.integers(0, len(chunks)))
@@ -123,7 +132,7 @@ def test_cut_inside_a_string_is_broken_even_if_the_upstream_says_finished(
 
 @many
 @given(data=st.data(), text=texts)
-def test_any_text_at_all_is_survived(data: Any, text: str) -> None:
+def test_no_text_raises_an_exception(data: Any, text: str) -> None:
     for tool in TOOLS:
         outcome = live(tool, data.draw(chunkings(text)))[1]
         assert outcome.complete == whole(tool, [text]).complete
@@ -131,8 +140,8 @@ def test_any_text_at_all_is_survived(data: Any, text: str) -> None:
 
 @many
 @given(data=st.data(), call=fitting_calls())
-def test_fix_free_invalid_json_object_is_left_alone(data: Any, call: tuple[str, Any]) -> None:
-    """Valid JSON that does not fit, and that no rule mends, is given out as it came."""
+def test_an_invalid_object_that_no_rule_mends_is_unchanged(data: Any, call: tuple[str, Any]) -> None:
+    """Valid JSON that does not fit the schema, and that no rule mends, passes unchanged."""
     tool = data.draw(st.sampled_from(sorted(TOOLS)))
     text = data.draw(spellings(call[1]))
     outcome = live(tool, data.draw(chunkings(text)))[1]
@@ -144,7 +153,9 @@ def test_fix_free_invalid_json_object_is_left_alone(data: Any, call: tuple[str, 
 @pytest.mark.parametrize("spoiler", sorted(SPOILERS))
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), call=fitting_calls())
-def test_each_spoiler_alone(spoiler: str, data: Any, call: tuple[str, dict[str, Any]]) -> None:
+def test_each_kind_of_damage_alone_is_mended(
+    spoiler: str, data: Any, call: tuple[str, dict[str, Any]]
+) -> None:
     tool, value = call
     text = SPOILERS[spoiler](data.draw(spellings(value)))
     given_out, outcome = live(tool, data.draw(chunkings(text)))

@@ -28,7 +28,7 @@ TOOLS: dict[str, Any] = {"plan": PLAN, "stop": {"type": "object", "properties": 
 
 
 def one(text: str) -> Any:
-    """The arguments of the one call that all of the text is."""
+    """The arguments of the single call that the whole text consists of."""
     left, [(name, arguments)] = found(text, TOOLS)
     assert (left, name) == ("", "plan")
     return arguments
@@ -107,7 +107,7 @@ def test_a_complete_body_needs_no_end_mark_at_the_end_of_the_answer(end: str) ->
         assert found(call + " and", TOOLS) == (call + " and", [])
 
 
-def test_python_that_is_none() -> None:
+def test_invalid_python_is_text() -> None:
     tools = {"trip": None}
     for frame in ("<|tool_call_start|>[{}]<|tool_call_end|>", "<function_calls>{}</function_calls>", "[{}]"):
         text = frame.format("trip(from='a\nb', in=\"from='c'\", class=1)")
@@ -136,7 +136,7 @@ def test_dsml_in_every_spelling(bars: str) -> None:
         ("null", "null", None),
     ],
 )
-def test_kimi_k3_says_the_type(kind: str, written: str, value: Any) -> None:
+def test_kimi_k3_states_the_type(kind: str, written: str, value: Any) -> None:
     text = (
         f'<|open|>call tool="free" index="1"<|sep|><|open|>argument key="x" type="{kind}"<|sep|>{written}'
         "<|close|>argument<|sep|><|close|>call<|sep|>"
@@ -153,7 +153,7 @@ def test_kimi_k3_says_the_type(kind: str, written: str, value: Any) -> None:
         ("", {}),
     ],
 )
-def test_a_tool_as_a_tag(inner: str, arguments: Any) -> None:
+def test_a_tool_name_as_a_tag_is_a_call(inner: str, arguments: Any) -> None:
     assert one(f"<plan>{inner}</plan>") == arguments
 
 
@@ -179,7 +179,7 @@ def test_text_that_only_resembles_a_call_stays_text(text: str) -> None:
     assert found(text, TOOLS) == (text, [])
 
 
-# --- words around calls ---
+# --- text around calls ---
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_text_that_only_resembles_a_call_stays_text(text: str) -> None:
         (f"1. Look! {HERMES} 2. Count! {HERMES}", "1. Look!  2. Count! "),
     ],
 )
-def test_between_sentences_it_is_a_call(text: str, left: str) -> None:
+def test_a_call_between_sentences_is_a_call(text: str, left: str) -> None:
     assert found(text) == (left, [LS, LS])
 
 
@@ -209,11 +209,11 @@ def test_between_sentences_it_is_a_call(text: str, left: str) -> None:
         f"\u8bf7\u5199{HERMES}\u6765",
     ],
 )
-def test_inside_a_sentence_it_is_a_mention(text: str) -> None:
+def test_a_call_inside_a_sentence_is_text(text: str) -> None:
     assert found(text) == (text, [])
 
 
-# --- messages of words ---
+# --- messages without calls ---
 
 
 @pytest.mark.parametrize(
@@ -229,21 +229,21 @@ def test_inside_a_sentence_it_is_a_mention(text: str) -> None:
         ("<|START_RESPONSE|>Hi.<|END_RESPONSE|>", "Hi.", 0),
     ],
 )
-def test_tokens_around_words_are_taken_out(text: str, left: str, calls: int) -> None:
+def test_special_tokens_around_text_are_removed(text: str, left: str, calls: int) -> None:
     assert found(text) == (left, [LS] * calls)
 
 
-def test_a_notice_tells_of_them() -> None:
+def test_a_notice_reports_removed_tokens() -> None:
     it = exchange("openai-chat", "anthropic", [{"name": "Bash"}])
-    run(it, [said("<|open|>response<|sep|>Hi.")])
+    run(it, [answer_text("<|open|>response<|sep|>Hi.")])
     assert [notice.rule for notice in it.notices] == ["frame-tokens-dropped"]
     assert "<|open|>response<|sep|>" in it.notices[0].message
 
 
-# --- what is no JSON ---
+# --- calls that are not JSON ---
 
 
-def said(text: str) -> bytes:
+def answer_text(text: str) -> bytes:
     def delta(content: dict[str, Any], finish: str | None) -> bytes:
         choice = {"index": 0, "delta": content, "finish_reason": finish}
         return b"data: %b\n\n" % json.dumps({"id": "c", "model": "m", "choices": [choice]}).encode()
@@ -255,11 +255,11 @@ def said(text: str) -> bytes:
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_a_call_that_is_not_json_is_never_given_out(client: str, mode: str, size: int) -> None:
+def test_a_call_that_is_not_json_is_never_sent(client: str, mode: str, size: int) -> None:
     tools = [{"name": "plan", "parameters": PLAN}]
     for arguments in ("{title}", '{"title": }', '{"title": "a", !}'):
         it = exchange("openai-chat", client, tools, mode=mode)
-        body = said(f'<tool_call>{{"name": "plan", "arguments": {arguments}}}</tool_call>')
+        body = answer_text(f'<tool_call>{{"name": "plan", "arguments": {arguments}}}</tool_call>')
         got = run(it, [body[at : at + size] for at in range(0, len(body), size)])
         answer = neutral.reduce(client, got, stream=True)
         assert laws.check(client, got, stream=True) == []
@@ -281,7 +281,7 @@ def test_the_table_has_models_and_shape_of_each_format() -> None:
         assert form.shape
 
 
-def test_text_is_held_only_while_a_tag_may_be_a_tool() -> None:
+def test_text_is_held_only_while_a_tag_may_name_a_tool() -> None:
     leaks = LeakFilter(TOOLS)
     assert leaks.feed("So\n<pl") == ["So\n"]
     assert leaks.feed("ay") == ["<play"]

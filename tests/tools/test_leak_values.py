@@ -1,4 +1,4 @@
-"""Names as models spell them, and values that markup writes as plain text."""
+"""Leaked calls: tool names in the model's spelling, and values that markup writes as plain text."""
 
 import doctest
 import json
@@ -83,7 +83,7 @@ def test_a_name_that_fits_two_tools_means_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["[f()]", "[x]", "{1: 2}", "{**a}", "[-'a']", "[-True]", "['", "[1j]"])
-def test_python_that_is_no_literal_is_no_structure(text: str) -> None:
+def test_python_that_is_not_a_literal_is_no_structure(text: str) -> None:
     assert structure(text) is None
 
 

@@ -34,7 +34,7 @@ from dragoman.tools.leaks.formats import FORMATS
 
 
 def _deltas(case: dict[str, Any]) -> list[str]:
-    """The visible text of a case, as its upstream cut it."""
+    """The visible text of a case, in the chunks of its upstream."""
     deltas: list[str] = []
     for line in re.findall(r"^data: (\{.*\})$", case.get("upstream_sse") or "", re.MULTILINE):
         event = json.loads(line)
@@ -64,7 +64,7 @@ def _check(case: dict[str, Any], chunks: list[str]) -> None:
         assert text == expect["text"]
     calls = calls_of(segments)
     got = [{"name": call.name, "arguments": json.loads(call.arguments, strict=False)} for call in calls]
-    # Calls that the case sends as structured ones are not ours to give.
+    # The case also has structured calls, which this stage does not see.
     assert got == expect["tool_calls"] or (not got and "tool_calls" in case["upstream_sse"])
     raw = "".join(s if isinstance(s, str) else s.raw for s in segments)
     assert raw + dropped == "".join(chunks)
@@ -97,7 +97,7 @@ def test_every_format_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_format(name: str) -> None:
+def test_another_format_is_recovered(name: str) -> None:
     text, calls = OTHERS[name]
     assert found(text) == ("", calls)
     assert calls_of(run([text])[0])[-1].markup == name
@@ -107,7 +107,7 @@ def test_other_format(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_format(name: str) -> None:
+def test_a_format_is_recovered(name: str) -> None:
     text, calls = found(SAMPLES[name])
     assert (text, calls) == ("", [LS])
     [call] = calls_of(run([SAMPLES[name]])[0])
@@ -117,7 +117,7 @@ def test_format(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_format_of_an_undeclared_tool_stays_text(name: str) -> None:
-    kept = re.sub(r"<\|(eom_id|call|end_message)\|>$", "", SAMPLES[name])  # these end an answer
+    kept = re.sub(r"<\|(eom_id|call|end_message)\|>$", "", SAMPLES[name])  # these formats end an answer
     assert found(SAMPLES[name], {"Other": None}) == (kept, [])
     assert found(SAMPLES[name], {}) == (kept, [])
 
@@ -135,7 +135,7 @@ def test_a_cut_call_is_text(name: str) -> None:
     assert found(cut) == (cut, [])
 
 
-def test_marks_begin_where_a_search_for_their_beginning_finds_them() -> None:
+def test_opening_marks_begin_with_the_searched_characters() -> None:
     for candidate in FORMATS:
         for head in candidate.heads:
             for mark in head.marks:
@@ -173,6 +173,15 @@ VARIANTS = [
     ('\n\n{"arguments": {"command": "ls"}, "name": "Bash"}\n<|im_end|>', "", _ONE),
     (f'{{"tool_calls": [{JSON}, {JSON}]}}', "", _ONE * 2),
     (f"Look: {HERMES}\nThen.", "Look: \nThen.", _ONE),
+    (f"I look.\n\n{JSON}", "I look.\n\n", _ONE),
+    (f"I look.\n{JSON};\n{JSON}\n", "I look.\n", _ONE * 2),
+    (f"I look.\n[{JSON}, {JSON}]<|im_end|>", "I look.\n", _ONE * 2),
+    ("I look.\n\n[Bash(command='ls'), Bash(command='ls')]", "I look.\n\n", _ONE * 2),
+    (f'Thought: I look.\nAction:\n```\n{{"action": "Bash", "action_input": {ARGS}}}\n```\nObservation',
+     "Thought: I look.\n\nObservation", _ONE),
+    ('**Action:**\n```json\n{"action": "Bash", "action_input": "ls"}\n```', "", [("Bash", "ls")]),
+    ("Thought: I look.\nAction: Bash\nAction Input: ls\nObservation: a", "Thought: I look.\nObservation: a",
+     _ONE),
     (f"It`s so\n{HERMES}", "It`s so\n", _ONE),
     (f"```py\nx\n```{HERMES}", "```py\nx\n```", _ONE),
 ]  # fmt: skip
@@ -196,6 +205,14 @@ NOT_CALLS = [
     "[link](https://example.org) and [1], [2]",
     "[Bash(open(1))]",
     f'[{JSON}, {{"name": "nope", "arguments": {{}}}}]',
+    'So:\n\n{"name": "Bash", "arguments": {"command": "ls"}}\n\nwould do it.',
+    'So:\n\n    {"name": "Bash", "arguments": {"command": "ls"}}',
+    'So:\n\n> {"name": "Bash", "arguments": {"command": "ls"}}',
+    'So:\n[Bash(command="ls")](https://example.org)',
+    "Let me try this:\n[",
+    'Action: think\n```json\n{"action": "Bash", "action_input": {"command": "ls"}}\n```',
+    'Action:\n```json\n{"action": "nope", "action_input": {}}\n```',
+    "Action: Bash\nAction Input: ls",
     "a <",
     "commentary to=nobody json{}",
     "```\n" + HERMES,
@@ -203,7 +220,7 @@ NOT_CALLS = [
 
 
 @pytest.mark.parametrize("text", NOT_CALLS)
-def test_text_that_calls_nothing_is_left_alone(text: str) -> None:
+def test_text_without_calls_is_unchanged(text: str) -> None:
     assert found(text) == (text, [])
 
 
@@ -214,13 +231,13 @@ def test_digits_and_broken_json_come_as_they_were_written() -> None:
         assert call.arguments == arguments
 
 
-def test_a_value_may_explain_the_format_itself() -> None:
+def test_a_value_may_contain_the_marks_of_its_format() -> None:
     value = f"Write:\n<tool_call>\n{QWEN}\n</tool_call>\nor </parameter>."
     text = f"<function=Bash>\n<parameter=command>\n{value}\n</parameter>\n</function>"
     assert found(text) == ("", [("Bash", {"command": value})])
 
 
-def test_a_name_that_may_mean_two_tools_means_none() -> None:
+def test_an_ambiguous_tool_name_is_text() -> None:
     tools = {"bash": None, "BASH": None}
     assert found(HERMES, tools) == (HERMES, [])
 
@@ -237,7 +254,7 @@ def test_end_tokens_are_dropped_at_the_very_end_only(tools: dict[str, Any]) -> N
         assert found(text, tools) == (text, [])
 
 
-def test_text_is_held_only_as_far_as_a_mark_could_begin() -> None:
+def test_text_is_held_only_while_it_may_begin_a_mark() -> None:
     leaks = LeakFilter(TOOLS)
     assert leaks.feed("Hello") == ["Hello"]
     assert leaks.feed(" a <b> c <tool_") == [" a <b> c "]
@@ -250,14 +267,14 @@ def test_text_is_held_only_as_far_as_a_mark_could_begin() -> None:
     assert leaks.feed("So.") == ["\nSo."]
 
 
-def test_an_answer_in_json_is_let_go_at_its_first_member() -> None:
+def test_a_json_answer_is_released_at_its_first_member() -> None:
     leaks = LeakFilter(TOOLS)
     assert leaks.feed('{"city": "Par') == ['{"city": "Par']
     leaks = LeakFilter(TOOLS)
     assert leaks.feed('[{"name": "Ann"') == ['[{"name": "Ann"']
 
 
-def test_a_block_over_the_bound_is_text_and_so_is_the_rest(monkeypatch: Any) -> None:
+def test_an_oversized_block_and_the_rest_are_text(monkeypatch: Any) -> None:
     monkeypatch.setattr(leak_block, "MAX_BLOCK", 100)
     text = f'<tool_call>{JSON[:-3]}{"x" * 90}"}}}}</tool_call>\n{HERMES}'
     assert found(text) == (text, [])

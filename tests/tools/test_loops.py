@@ -14,12 +14,12 @@ B: Turn = ("Bash", '{"command":"ls"}', "a")
 C: Turn = ("Bash", '{"command":"ls"}', "a b")  # B with another result
 
 
-def test_one_call_again_and_again() -> None:
+def test_one_repeated_call_is_a_loop() -> None:
     assert repeated([B, A, A, A]) == Repetition(3, (A,))
     assert repeated([A, A]) == Repetition(2, (A,))
 
 
-def test_two_calls_by_turns() -> None:
+def test_two_alternating_calls_are_a_loop() -> None:
     assert repeated([A, B, A, B]) == Repetition(2, (A, B))
     assert repeated([C, B, A, B, A, B, A]) == Repetition(3, (B, A))
 
@@ -37,7 +37,7 @@ def test_canonical_arguments() -> None:
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.booleans())))
-def test_the_same_arguments_read_the_same(value: dict[str, object]) -> None:
+def test_equal_arguments_have_one_canonical_form(value: dict[str, object]) -> None:
     shuffled = json.dumps(dict(reversed(value.items())), indent=2)
     assert canonical(shuffled) == canonical(json.dumps(value))
     assert json.loads(canonical(shuffled)) == value

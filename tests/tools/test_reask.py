@@ -1,4 +1,4 @@
-"""`invalid = "reask"`: the client never sees the call that was wrong, and pays for both turns."""
+"""`invalid = "reask"`: the client never gets the invalid call, and its usage counts both turns."""
 
 import msgspec
 import pytest
@@ -40,7 +40,7 @@ def asking(client: str, *, stream: bool = True, attempts: int = 2) -> Exchange:
 
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_the_client_gets_one_good_answer(client: str, stream: bool) -> None:
+def test_the_client_gets_one_valid_answer(client: str, stream: bool) -> None:
     it = asking(client, stream=stream)
     got = it.feed(answer(("get_weather", BAD), text="Let me see.")) + it.close()
     assert it.rejected
@@ -58,7 +58,7 @@ def test_the_client_gets_one_good_answer(client: str, stream: bool) -> None:
     assert isinstance(again, Request)
 
 
-def test_the_model_is_told_what_was_wrong() -> None:
+def test_the_reask_explains_the_error_to_the_model() -> None:
     it = asking("anthropic")
     it.feed(answer(("get_weather", BAD), ("read_file", '{"path": "a"}')))
     it.close()
@@ -72,7 +72,7 @@ def test_the_model_is_told_what_was_wrong() -> None:
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_the_question_can_be_written_for_every_upstream(upstream: str) -> None:
+def test_the_reask_can_be_written_for_every_upstream(upstream: str) -> None:
     it = asking("openai-chat")
     it.feed(answer(("get_weather", BAD)))
     it.close()
@@ -80,7 +80,7 @@ def test_the_question_can_be_written_for_every_upstream(upstream: str) -> None:
     assert b"kelvin" in msgspec.json.encode(body)
 
 
-def test_the_model_hears_which_tools_there_are() -> None:
+def test_the_reask_lists_the_offered_tools() -> None:
     it = asking("openai-chat")
     it.feed(answer(("get_wether_now", BAD)))
     it.close()
@@ -98,7 +98,7 @@ def test_the_model_hears_which_tools_there_are() -> None:
         ([("invent", "{}")], "required"),
     ],
 )
-def test_the_call_is_forced(calls: list[tuple[str, str]], mode: str) -> None:
+def test_the_reask_forces_the_call(calls: list[tuple[str, str]], mode: str) -> None:
     it = asking("openai-chat")
     it.feed(answer(*calls))
     it.close()
@@ -123,8 +123,8 @@ def test_a_server_that_decodes_by_schema_gets_strict_tools() -> None:
     assert b'"tool_choice":{"type":"function","function":{"name":"get_weather"}}' in body
 
 
-def test_a_server_that_ignores_names_is_asked_for_any_call() -> None:
-    """llama.cpp reads a `tool_choice` that is no word as `auto`."""
+def test_a_server_that_ignores_named_tool_choice_gets_required() -> None:
+    """llama.cpp reads a `tool_choice` that is not a string as `auto`."""
     it = asking("openai-chat")
     it.feed(answer(("get_weather", BAD)))
     it.close()
@@ -141,7 +141,7 @@ def test_a_server_that_ignores_names_is_asked_for_any_call() -> None:
     assert "for a call, forced by tool_choice" in notice.message
 
 
-def test_a_good_answer_is_not_asked_for_again() -> None:
+def test_a_valid_answer_is_not_reasked() -> None:
     it = asking("anthropic")
     it.feed(answer(("get_weather", GOOD)))
     it.close()
@@ -149,7 +149,7 @@ def test_a_good_answer_is_not_asked_for_again() -> None:
     assert it.over
 
 
-def test_attempts_are_bounded_and_then_the_call_passes_as_it_is() -> None:
+def test_after_the_last_attempt_the_call_passes_unchanged() -> None:
     it = asking("openai-chat", attempts=1)
     got = it.feed(answer(("get_weather", BAD))) + it.close()
     it.again(ASKED)
@@ -160,21 +160,21 @@ def test_attempts_are_bounded_and_then_the_call_passes_as_it_is() -> None:
     assert it.receipts[-1].problems
 
 
-def test_a_call_that_cannot_be_read_is_asked_for_again() -> None:
+def test_an_unreadable_call_is_reasked() -> None:
     it = asking("anthropic")
     it.feed(answer(("get_weather", '{"city": "Ro')))
     it.close()
     assert it.rejected[0].problems
 
 
-def test_a_call_cut_by_the_token_limit_is_not() -> None:
+def test_a_call_cut_by_the_token_limit_is_not_reasked() -> None:
     it = asking("anthropic")
     got = it.feed(answer(("get_weather", '{"city": "Ro'), finish="length")) + it.close()
     assert not it.rejected
     assert neutral.reduce("anthropic", got, stream=True)["stop"] == "max_tokens"
 
 
-def test_error_ends_the_answer_instead() -> None:
+def test_invalid_error_ends_the_answer_instead() -> None:
     options = Options(id=SEED, invalid="error")
     it = Exchange("openai-chat", "anthropic", tools=declared(TOOLS), options=options)
     got = it.feed(answer(("get_weather", BAD))) + it.close()

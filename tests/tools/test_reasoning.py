@@ -1,4 +1,4 @@
-"""Reasoning is the same streamed or in a body, and is given out once."""
+"""Reasoning is the same streamed or in a body, and is sent once."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def response(*parts: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_parts_of_a_summary_are_set_apart(client: str, first: int) -> None:
+def test_parts_of_a_summary_are_separated(client: str, first: int) -> None:
     parts = ["Look.", "", "Compare."]
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": "resp_1", "model": "m"}},
@@ -50,7 +50,7 @@ def test_parts_of_a_summary_are_set_apart(client: str, first: int) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_parts_of_reasoning_details_are_set_apart(client: str) -> None:
+def test_parts_of_reasoning_details_are_separated(client: str) -> None:
     def detail(index: int, summary: str) -> dict[str, Any]:
         return {"type": "reasoning.summary", "index": index, "summary": summary}
 

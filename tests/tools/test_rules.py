@@ -18,7 +18,7 @@ class Example:
     """The `before:`/`after:` lines of a rule's docstring."""
 
     def __init__(self, rule: Rule) -> None:
-        folded = rule.doc.replace("\n    ", " ")  # a long line goes on, indented, in the next
+        folded = rule.doc.replace("\n    ", " ")  # a long line continues, indented, on the next one
         lines = dict(line.split(": ", 1) for line in folded.splitlines()[1:] if ": " in line)
         self.tool = lines.get("tool", "tool")
         self.schema: dict[str, Any] = json.loads(lines.get("schema", "{}"))
@@ -81,7 +81,7 @@ def test_unknown_rule_is_an_error() -> None:
         rules(["no-such-rule"])
 
 
-def test_fix_is_short_and_says_why() -> None:
+def test_a_fix_is_short_and_has_a_reason() -> None:
     call = assemble("whole", "t", compile_schema({}), rules())
     call.feed('{"a": 1}' + " and so on" * 100)
     fix = call.finish().fixes[0]

@@ -1,4 +1,4 @@
-"""Schemas in the dialects that agents send."""
+"""JSON schemas in the dialects that agents send: compiled, validated, and which members may stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_problems_name_the_place() -> None:
         "https://example.com/nobody-knows-this",
     ],
 )
-def test_any_draft(draft: str) -> None:
+def test_every_draft_is_understood(draft: str) -> None:
     schema = compile_schema({"$schema": draft, **OBJECT})
     assert schema.note == ""
     assert schema.fits({"a": 1})
@@ -66,7 +66,7 @@ def test_any_draft(draft: str) -> None:
         ({"type": "string", "required": True}, "x", 1),
     ],
 )
-def test_dialects(member: dict[str, Any], good: Any, bad: Any) -> None:
+def test_dialects_of_agents_are_understood(member: dict[str, Any], good: Any, bad: Any) -> None:
     schema = compile_schema(
         {
             "type": "object",
@@ -105,7 +105,7 @@ def test_recursive_schema() -> None:
         {"properties": {"a": object()}},
     ],
 )
-def test_schema_that_cannot_be_compiled_accepts_everything_and_says_so(odd: Any) -> None:
+def test_a_schema_that_cannot_be_compiled_accepts_everything_with_a_notice(odd: Any) -> None:
     schema = compile_schema(odd)
     assert schema.note
     assert schema.validate({"a": [1, {"b": None}]}) == ()
@@ -136,11 +136,11 @@ def node(schema: dict[str, Any]) -> Node:
         ({"not": {"type": "string"}}, False),
     ],
 )
-def test_which_members_may_stream(schema: dict[str, Any], expected: bool) -> None:
+def test_members_that_accept_any_text_may_stream(schema: dict[str, Any], expected: bool) -> None:
     assert node(schema).takes_any_text is expected
 
 
-def test_facts_of_a_schema() -> None:
+def test_properties_of_a_schema_node() -> None:
     schema = compile_schema({**OBJECT, "additionalProperties": False})
     assert list(schema.properties) == ["a"]
     assert schema.required == {"a"}
@@ -150,7 +150,7 @@ def test_facts_of_a_schema() -> None:
     assert node({"anyOf": [{"type": "string"}, {}]}).types is None
 
 
-def test_an_integer_is_written_as_one() -> None:
+def test_integer_values_must_be_integers() -> None:
     from decimal import Decimal
 
     assert node({"type": "integer"}).fits(10**40)

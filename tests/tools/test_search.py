@@ -1,4 +1,4 @@
-"""Searches inside one answer: whatever the client, the assembly and the chunking, it sees the same."""
+"""Web searches inside one answer are the same for every client, assembly and chunking."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from support import oracle
 from support.exchanges import SEED
 
 from dragoman.conform import laws, neutral
-from dragoman.conform.scripted.answer_bytes import ReplyContext, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, encode_reply
 from dragoman.model.messages import (
     Message,
     Part,
@@ -43,7 +43,7 @@ def answer(upstream: str, *parts: Part, stream: bool = True) -> bytes:
     context = ReplyContext(
         protocol=upstream, request=Request(model="m", messages=ASKED.messages, stream=stream)
     )
-    return b"".join(step for step in say(context, parts).steps if isinstance(step, bytes))
+    return b"".join(step for step in encode_reply(context, parts).steps if isinstance(step, bytes))
 
 
 def exchange(client: str, upstream: str = "openai-chat", **more: Any) -> tuple[Exchange, Request]:
@@ -91,7 +91,7 @@ def test_chunking_and_assembly_change_nothing(client: str, stream: bool, mode: s
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_only_pages_that_the_model_names_are_cited(stream: bool) -> None:
-    """One of the two addresses begins with the other. A Chat client sees nothing but citations."""
+    """One of the two addresses is a prefix of the other. A Chat client gets only citations."""
     got = played("openai-chat", "live", stream, 7)
     assert b"url_citation" in got
     assert b"weather/more" not in got
@@ -108,8 +108,8 @@ def test_each_search_is_on_the_receipt() -> None:
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_the_next_question_answers_each_call_once(upstream: str) -> None:
-    """Also where the upstream gives no ids, or the same twice."""
+def test_the_next_request_answers_each_call_once(upstream: str) -> None:
+    """Also if the upstream sends no ids, or the same id twice."""
     for id in ("s1", ""):
         it, request = exchange("openai-chat", upstream)
         calls = [
@@ -136,7 +136,7 @@ def test_a_search_that_the_model_wrote_as_text_is_run() -> None:
     assert b"tool_call" not in got
 
 
-def test_a_search_beside_a_rejected_call_is_asked_for_again() -> None:
+def test_a_search_beside_a_rejected_call_is_reasked() -> None:
     it, request = exchange("anthropic", invalid="reask")
     bad = ToolCall(id="w1", name="get_weather", arguments='{"town": 7}')
     fed(it, answer("openai-chat", SEARCH, bad), 1 << 20)

@@ -1,4 +1,4 @@
-"""The tool stage: names, numbers, copies, and cut calls."""
+"""The tool stage: tool names, ids, duplicate calls, cut calls and receipts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +47,7 @@ def chat(deltas: Sequence[dict[str, Any]], finish: str | None = "tool_calls") ->
     return data + (b"data: [DONE]\n\n" if finish else b"")
 
 
-def heard(
+def understood(
     *deltas: dict[str, Any],
     finish: str | None = "tool_calls",
     client: str = "anthropic",
@@ -77,33 +77,33 @@ def names(said: dict[str, Any]) -> list[str]:
         ("tool:read", "Read"),
         ("Web-Search", "web_search"),
         ("list_issues", "mcp__hub__list_issues"),
-        ("add", "add"),  # two servers have one
+        ("add", "add"),  # two servers have a tool of this name
         ("browser_open", "browser_open"),
     ],
 )
-def test_a_name_is_mended_only_when_one_tool_can_be_meant(given: str, meant: str) -> None:
+def test_a_name_is_mended_only_if_it_fits_one_tool(given: str, meant: str) -> None:
     more = [{"name": n} for n in ("web_search", "mcp__hub__list_issues", "mcp__a__add", "mcp__b__add")]
-    said, it = heard(call(given, '{"command": "ls"}', id="a"), tools=(BASH, READ, *more))
+    said, it = understood(call(given, '{"command": "ls"}', id="a"), tools=(BASH, READ, *more))
     assert names(said) == [meant]
     assert it.receipts[0].offered == (meant not in ("Bash2", "browser_open", "add"))
 
 
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
-def test_a_tool_that_was_not_offered_is_not_valid(client: str, mode: str) -> None:
-    said, it = heard(call("invent", '{"a": 1}', id="x"), client=client, mode=mode)
+def test_a_call_of_an_undeclared_tool_is_invalid(client: str, mode: str) -> None:
+    said, it = understood(call("invent", '{"a": 1}', id="x"), client=client, mode=mode)
     assert said["tool_calls"][0]["arguments"] == {"a": 1}
     receipt = it.receipts[0]
-    assert (receipt.offered, receipt.fate) == (False, "not_offered")
+    assert (receipt.offered, receipt.outcome) == (False, "not_offered")
     assert receipt.problems == ("not offered: there is no tool 'invent'; the tools are: Bash, Read, note",)
-    said, it = heard(call("invent", '{"a": 1}', id="x"), client=client, mode=mode, invalid="error")
+    said, it = understood(call("invent", '{"a": 1}', id="x"), client=client, mode=mode, invalid="error")
     assert said["stop"] == "error"
     assert it.failure is not None
     assert "'invent' cannot be run: not offered" in it.failure.message
 
 
 def test_without_declared_tools_no_call_is_judged() -> None:
-    _, it = heard(call("invent", '{"a": 1}', id="x"), tools=())
+    _, it = understood(call("invent", '{"a": 1}', id="x"), tools=())
     assert it.receipts[0].offered
     assert it.receipts[0].problems == ()
 
@@ -113,7 +113,7 @@ def offered(tool: Tool, name: str, namespace: str | None = None) -> bool:
     return ToolNames((Tool(name="Bash"), tool), rule).offers(name, namespace)
 
 
-def test_tools_that_the_provider_defines_are_offered() -> None:
+def test_tools_of_the_provider_count_as_declared() -> None:
     memory = Tool(name="memory", kind="hosted", hosted="memory")
     assert offered(memory, "memory")
     assert not offered(memory, "invent")
@@ -125,13 +125,13 @@ def test_tools_that_the_provider_defines_are_offered() -> None:
     assert offered(Tool(name="phone_toolset", kind="hosted", hosted="phone_toolset"), "dial", "phone")
 
 
-def test_two_tools_that_differ_by_case_are_not_guessed_between() -> None:
+def test_a_name_that_fits_two_tools_by_case_is_not_mended() -> None:
     tools = [BASH, {**BASH, "name": "BASH"}]
-    assert names(heard(call("bash", '{"command": "ls"}', id="a"), tools=tools)[0]) == ["bash"]
+    assert names(understood(call("bash", '{"command": "ls"}', id="a"), tools=tools)[0]) == ["bash"]
 
 
-def test_ids_are_made_up_where_missing_and_unique_where_repeated() -> None:
-    said, it = heard(
+def test_missing_ids_are_generated_and_repeated_ids_made_unique() -> None:
+    said, it = understood(
         call("Bash", '{"command": "a"}'),
         call("Read", '{"file_path": "b"}', id="x", index=1),
         call("note", '{"c": 1}', id="x", index=2),
@@ -143,12 +143,12 @@ def test_ids_are_made_up_where_missing_and_unique_where_repeated() -> None:
 
 
 def test_an_illegal_id_comes_back_as_the_upstreams_own() -> None:
-    said, _ = heard(call("Bash", '{"command": "a"}', id="functions.Bash:0"))
+    said, _ = understood(call("Bash", '{"command": "a"}', id="functions.Bash:0"))
     assert call_ids.from_client(said["tool_calls"][0]["id"]) == "functions.Bash:0"
 
 
 def test_a_call_without_a_name_is_a_ghost() -> None:
-    said, it = heard(call("Bash", '{"command": "a"}', id="x"), call("", "", index=1))
+    said, it = understood(call("Bash", '{"command": "a"}', id="x"), call("", "", index=1))
     assert names(said) == ["Bash"]
     assert [r.dropped for r in it.receipts] == [None, "ghost"]
 
@@ -178,8 +178,8 @@ GHOSTS = {
 
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("deltas", GHOSTS.values(), ids=GHOSTS)
-def test_a_call_that_is_sent_again_is_given_once(deltas: list[dict[str, Any]], mode: str) -> None:
-    said, it = heard(*deltas, mode=mode)
+def test_a_repeated_call_is_delivered_once(deltas: list[dict[str, Any]], mode: str) -> None:
+    said, it = understood(*deltas, mode=mode)
     assert names(said).count("Bash") == 1
     assert [r.dropped for r in it.receipts].count("duplicate") == 1
 
@@ -199,12 +199,12 @@ TWICE = {
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("deltas", TWICE.values(), ids=TWICE)
 def test_two_equal_calls_are_two_calls(deltas: list[dict[str, Any]], mode: str) -> None:
-    said, it = heard(*deltas, mode=mode)
+    said, it = understood(*deltas, mode=mode)
     assert [c["arguments"] for c in said["tool_calls"]] == [{"command": "a"}] * 2
     assert [r.dropped for r in it.receipts] == [None, None]
 
 
-def test_equal_calls_of_a_whole_body_are_all_given() -> None:
+def test_equal_calls_of_a_whole_body_are_all_delivered() -> None:
     each = {"type": "function", "function": {"name": "note", "arguments": ""}}
     choice = {"index": 0, "message": {"tool_calls": [each, each, each]}, "finish_reason": "tool_calls"}
     it = exchange("openai-chat", "anthropic", (ANY,))
@@ -219,100 +219,88 @@ def test_calls_keep_the_order_in_which_they_began(client: str, mode: str) -> Non
     named_late = {"tool_calls": [{"index": 1, "id": "y", "function": {"arguments": ""}}]}
     name = {"tool_calls": [{"index": 1, "function": {"name": "Bash", "arguments": A}}]}
     read = call("Read", '{"file_path": "b"}', id="z", index=2)
-    said, _ = heard(bare, named_late, read, name, client=client, mode=mode)
+    said, _ = understood(bare, named_late, read, name, client=client, mode=mode)
     assert names(said) == ["note", "Bash", "Read"]
 
 
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
 def test_in_a_cut_answer_an_earlier_call_without_arguments_is_complete(client: str) -> None:
-    said, _ = heard(
+    said, _ = understood(
         call("note", "", id="x"), call("Bash", '{"comm', id="y", index=1), finish="length", client=client
     )
     assert said["stop"] == "max_tokens"
     assert said["tool_calls"][0]["arguments"] == {}
 
 
-def test_the_same_tool_with_other_arguments_is_given_twice() -> None:
-    said, _ = heard(
+def test_the_same_tool_with_other_arguments_is_delivered_twice() -> None:
+    said, _ = understood(
         call("Bash", '{"command": "make a"}', id="x"), call("Bash", '{"command": "make b"}', id="y", index=1)
     )
     assert [c["arguments"]["command"] for c in said["tool_calls"]] == ["make a", "make b"]
 
 
 def test_true_and_one_are_not_the_same_argument() -> None:
-    said, _ = heard(call("note", '{"v": 1}', id="x"), call("note", '{"v": true}', id="y", index=1))
+    said, _ = understood(call("note", '{"v": 1}', id="x"), call("note", '{"v": true}', id="y", index=1))
     assert len(said["tool_calls"]) == 2
 
 
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
 def test_a_plausible_cut_call_is_never_complete(client: str, mode: str) -> None:
-    said, it = heard(call("Bash", '{"command": "rm -rf ./bui', id="x"), finish=None, client=client, mode=mode)
+    said, it = understood(
+        call("Bash", '{"command": "rm -rf ./bui', id="x"), finish=None, client=client, mode=mode
+    )
     assert said["stop"] == "error"
     assert all(isinstance(c["arguments"], str) for c in said["tool_calls"])
     assert it.failure is not None
 
 
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
-def test_a_call_that_cannot_be_read_ends_in_an_error_though_the_upstream_is_content(client: str) -> None:
-    said, it = heard(call("Bash", '{"command": "ls', id="x"), client=client)
+def test_an_unreadable_call_is_an_error_even_if_the_upstream_reports_success(client: str) -> None:
+    said, it = understood(call("Bash", '{"command": "ls', id="x"), client=client)
     assert said["stop"] == "error"
     assert it.receipts[-1].complete is False
 
 
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
-def test_nothing_of_a_call_that_was_cut_before_its_first_argument(client: str) -> None:
-    said, _ = heard(call("Bash", "", id="x"), finish="length", client=client)
+def test_a_call_cut_before_its_first_argument_is_not_delivered(client: str) -> None:
+    said, _ = understood(call("Bash", "", id="x"), finish="length", client=client)
     assert said["tool_calls"] == []
     assert said["stop"] == "max_tokens"
 
 
-def test_a_valid_call_with_an_odd_key_is_left_alone() -> None:
-    said, it = heard(call("note", '{"prompt": 1, "zz": {"path": 2}}', id="x"))
+def test_a_valid_call_with_an_odd_key_is_unchanged() -> None:
+    said, it = understood(call("note", '{"prompt": 1, "zz": {"path": 2}}', id="x"))
     assert said["tool_calls"][0]["raw"] == '{"prompt": 1, "zz": {"path": 2}}'
     assert it.receipts[0].fixes == ()
 
 
 def test_a_value_that_looks_like_a_key_is_untouched() -> None:
     raw = '{"command": "echo \\"prompt\\": 1"}'
-    assert heard(call("Bash", raw, id="x"))[0]["tool_calls"][0]["raw"] == raw
+    assert understood(call("Bash", raw, id="x"))[0]["tool_calls"][0]["raw"] == raw
 
 
-def test_a_fenced_example_is_not_run() -> None:
+def test_a_fenced_example_is_text() -> None:
     text = '```\n<tool_call>{"name": "Bash", "arguments": {"command": "ls"}}</tool_call>\n```'
-    said, _ = heard({"content": text}, finish="stop")
+    said, _ = understood({"content": text}, finish="stop")
     assert said["text"] == text
     assert said["tool_calls"] == []
 
 
 def test_reasoning_that_talks_of_calls_stays_reasoning_when_an_answer_follows() -> None:
     thought = 'So <tool_call>{"name": "Bash", "arguments": {"command": "ls"}}</tool_call> it is.'
-    said, _ = heard({"reasoning_content": thought}, {"content": "No need."}, finish="stop")
+    said, _ = understood({"reasoning_content": thought}, {"content": "No need."}, finish="stop")
     assert (said["thinking"], said["text"], said["tool_calls"]) == (thought, "No need.", [])
 
 
-def test_stop_sequences_are_emulated() -> None:
-    said, it = heard(
-        {"content": "one, tw"}, {"content": "o STO"}, {"content": "P three"}, finish="stop", stop=("STOP",)
-    )
-    assert said["text"] == "one, two "
-    assert said["stop"] == "stop_sequence"
-    assert it.over
-
-
-def test_the_beginning_of_a_stop_sequence_is_given_out_at_the_end() -> None:
-    said, _ = heard({"content": "one STO"}, finish="stop", stop=("STOP",))
-    assert said["text"] == "one STO"
-
-
 def test_the_stop_reason_matches_the_calls() -> None:
-    assert heard(call("Bash", '{"command": "a"}', id="x"), finish="stop")[0]["stop"] == "tool_use"
-    assert heard({"content": "hi"}, finish="tool_calls")[0]["stop"] == "end_turn"
-    assert heard(call("Bash", '{"command": "a"}', id="x"), finish="length")[0]["stop"] == "max_tokens"
+    assert understood(call("Bash", '{"command": "a"}', id="x"), finish="stop")[0]["stop"] == "tool_use"
+    assert understood({"content": "hi"}, finish="tool_calls")[0]["stop"] == "end_turn"
+    assert understood(call("Bash", '{"command": "a"}', id="x"), finish="length")[0]["stop"] == "max_tokens"
 
 
 def test_receipts_have_received_and_sent_arguments() -> None:
-    _, it = heard(call("bash", '{"prompt": "ls", "timeout": "3"}', id="functions.bash:0"))
+    _, it = understood(call("bash", '{"prompt": "ls", "timeout": "3"}', id="functions.bash:0"))
     receipt = it.receipts[0]
     assert receipt.upstream_name == "bash"
     assert receipt.name == "Bash"
@@ -325,7 +313,7 @@ def test_receipts_have_received_and_sent_arguments() -> None:
 
 def test_a_rule_that_is_off_does_not_fire() -> None:
     off = frozenset({"number-as-text"})
-    said, it = heard(call("Bash", '{"command": "ls", "timeout": "3"}', id="x"), rules_off=off)
+    said, it = understood(call("Bash", '{"command": "ls", "timeout": "3"}', id="x"), rules_off=off)
     assert said["tool_calls"][0]["arguments"]["timeout"] == "3"
     assert it.receipts[0].problems
 
@@ -347,12 +335,12 @@ SWITCHES = {
 @pytest.mark.parametrize("rule", ANSWER_RULES)
 def test_every_rule_about_answers_can_be_switched_off(rule: str) -> None:
     deltas = SWITCHES[rule]
-    on, _ = heard(*deltas, finish="stop")
-    off, _ = heard(*deltas, finish="stop", rules_off=frozenset({rule}))
+    on, _ = understood(*deltas, finish="stop")
+    off, _ = understood(*deltas, finish="stop", rules_off=frozenset({rule}))
     assert (on["text"], on["thinking"], names(on)) != (off["text"], off["thinking"], names(off))
 
 
-def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
+def test_receipts_state_the_held_characters_and_time() -> None:
     ticks = iter(range(100))
     pieces = [
         call("Bash", "", id="x"),
@@ -361,17 +349,17 @@ def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
             for p in ('{"com', 'mand": "ls"', "}")
         ),
     ]
-    _, it = heard(*pieces, clock=lambda: float(next(ticks)))
+    _, it = understood(*pieces, clock=lambda: float(next(ticks)))
     receipt = it.receipts[0]
     assert receipt.held_characters == len('{"com')
     assert receipt.held_seconds > 0
 
 
 def test_end_tokens_are_dropped_with_a_notice() -> None:
-    said, it = heard({"content": "Done.<|im_end|>"}, finish="stop")
+    said, it = understood({"content": "Done.<|im_end|>"}, finish="stop")
     assert said["text"] == "Done."
     assert [notice.message.partition(" ")[0] for notice in it.notices] == ["<|im_end|>"]
-    said, it = heard({"reasoning_content": "Done.</s>"}, {"content": "So."}, finish="stop")
+    said, it = understood({"reasoning_content": "Done.</s>"}, {"content": "So."}, finish="stop")
     assert said["thinking"] == "Done."
     assert [notice.rule for notice in it.notices] == ["end-tokens-dropped"]
-    assert heard({"content": "Done.<|im_end|> So."}, finish="stop")[1].notices == ()
+    assert understood({"content": "Done.<|im_end|> So."}, finish="stop")[1].notices == ()

@@ -61,7 +61,7 @@ SPLIT = [
 
 
 @pytest.mark.parametrize(("text", "answer", "thinking"), SPLIT)
-def test_tags_count_where_they_open_the_answer(text: str, answer: str, thinking: str) -> None:
+def test_tags_at_the_start_of_an_answer_are_reasoning(text: str, answer: str, thinking: str) -> None:
     assert split(text) == (answer, thinking)
 
 
@@ -77,7 +77,7 @@ UNOPENED = [
 
 
 @pytest.mark.parametrize(("text", "answer", "thinking"), UNOPENED)
-def test_unopened_reasoning_is_taken_up_to_its_closing_tag(text: str, answer: str, thinking: str) -> None:
+def test_text_before_a_lone_closing_tag_is_reasoning(text: str, answer: str, thinking: str) -> None:
     assert split(text, unopened=True) == (answer, thinking)
 
 

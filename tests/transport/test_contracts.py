@@ -1,6 +1,6 @@
-"""What a client promises, held by the one over sockets and by the one in memory alike.
+"""The contract of an HTTP client, tested over sockets and in memory.
 
-Both ask the same handlers of the server's contract, so each scene also tries the server.
+Both clients call the same handlers of the server's contract, so each test also covers the server.
 """
 
 import asyncio
@@ -48,27 +48,27 @@ Play = Callable[[Handler, Scene], None]
 
 
 async def read(client: Client, url: str, **more: float) -> bytes:
-    return await (await client.ask("GET", url, **more)).read(MUCH)
+    return await (await client.request("GET", url, **more)).read(MUCH)
 
 
-def test_a_whole_answer(play: Play) -> None:
+def test_a_whole_response_arrives(play: Play) -> None:
     async def handler(request: HttpRequest) -> HttpAnswer:
         said = f"{request.method} {request.target} {request.headers['x-a']} ".encode()
         return HttpResponse(said + await request.read(), status=201, headers={"X-B": "two"})
 
     async def scene(client: Client, url: str) -> None:
-        answer = await client.ask("POST", url + "/a%20b?c=d", {"X-A": "one"}, b"body")
+        answer = await client.request("POST", url + "/a%20b?c=d", {"X-A": "one"}, b"body")
         assert (answer.status, answer.headers["x-b"]) == (201, "two")
         assert await answer.read(MUCH) == b"POST /a%20b?c=d one body"
         assert await answer.chunk() == b"", "it stays at its end"
-        answer = await client.ask("POST", url, {"x-a": "one"}, b"body")
+        answer = await client.request("POST", url, {"x-a": "one"}, b"body")
         assert await answer.read(4) == b"POST"
         await answer.close()
 
     play(handler, scene)
 
 
-def test_a_piece_comes_when_it_is_sent(play: Play) -> None:
+def test_a_chunk_arrives_when_it_is_sent(play: Play) -> None:
     async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         for word in (b"one", b"two"):
@@ -81,7 +81,7 @@ def test_a_piece_comes_when_it_is_sent(play: Play) -> None:
     async def scene(client: Client, url: str) -> None:
         nonlocal said
         said = asyncio.Queue()
-        answer = await client.ask("GET", url)
+        answer = await client.request("GET", url)
         assert await answer.chunk() == b"one"
         said.put_nowait(None)
         assert await answer.chunk() == b"two"
@@ -91,7 +91,7 @@ def test_a_piece_comes_when_it_is_sent(play: Play) -> None:
     play(handler, scene)
 
 
-def test_an_answer_that_breaks_off_is_no_end(play: Play) -> None:
+def test_a_cut_response_is_an_error(play: Play) -> None:
     async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         await stream.write(b"half")
@@ -121,7 +121,7 @@ def test_silence_ends_after_the_idle_timeout(play: Play, begun: bool) -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_who_cancels_or_closes_stops_the_handler(play: Play, begun: bool) -> None:
+def test_cancelling_or_closing_cancels_the_handler(play: Play, begun: bool) -> None:
     ended: asyncio.Event
     asked: asyncio.Event
 
@@ -140,9 +140,9 @@ def test_who_cancels_or_closes_stops_the_handler(play: Play, begun: bool) -> Non
         nonlocal ended, asked
         ended, asked = asyncio.Event(), asyncio.Event()
         if begun:
-            await (await client.ask("GET", url)).close()
+            await (await client.request("GET", url)).close()
         else:
-            task = asyncio.ensure_future(client.ask("GET", url))
+            task = asyncio.ensure_future(client.request("GET", url))
             await asked.wait()
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -165,9 +165,9 @@ def test_a_slow_client_slows_the_handler_down(play: Play) -> None:
         return stream
 
     async def scene(client: Client, url: str) -> None:
-        answer = await client.ask("GET", url)
+        answer = await client.request("GET", url)
         before = -1
-        while written != before:  # until nothing moves any more
+        while written != before:  # until no more bytes are sent
             before = written
             await asyncio.sleep(0.1)
         assert written < 100
@@ -176,12 +176,12 @@ def test_a_slow_client_slows_the_handler_down(play: Play) -> None:
     play(handler, scene)
 
 
-def test_an_address_that_is_none(play: Play) -> None:
+def test_an_invalid_url_is_an_error(play: Play) -> None:
     async def handler(request: HttpRequest) -> HttpAnswer:
         return HttpResponse()
 
     async def scene(client: Client, url: str) -> None:
         with pytest.raises(Unsendable):
-            await client.ask("GET", "ftp://nowhere.invalid")
+            await client.request("GET", "ftp://nowhere.invalid")
 
     play(handler, scene)

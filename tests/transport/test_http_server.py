@@ -1,4 +1,4 @@
-"""Serving HTTP: what arrives is what was sent, however it was cut, and every answer finds its asker."""
+"""The HTTP server: requests are read for every chunking, bad ones are refused, answers are delivered."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ BODIES = st.binary(max_size=60)
 
 @settings(max_examples=60, deadline=None)
 @given(bodies=st.lists(BODIES, min_size=1, max_size=4), framed=st.booleans(), data=st.data())
-def test_however_it_is_cut_the_same_requests_arrive(
+def test_every_chunking_gives_the_same_requests(
     bodies: list[bytes], framed: bool, data: st.DataObject
 ) -> None:
     sent = b"".join(chunked(body) if framed and body else post(body) for body in bodies)
@@ -48,7 +48,7 @@ def test_however_it_is_cut_the_same_requests_arrive(
 
     async def scene(client: Client) -> None:
         await client.send(*pieces)
-        for body in bodies:  # one after the other, in their order, on one connection
+        for body in bodies:  # in order, on one connection
             status, _, got = await client.answer()
             assert (status, got) == (200, b"POST\n/p\n/p\n-\n" + body)
 
@@ -68,8 +68,8 @@ def test_a_path_is_decoded_and_its_query_read_once() -> None:
     with_client(scene, asked)
 
 
-def test_two_user_agents_are_one_list_of_names() -> None:
-    """Google's Python SDK names itself beside whoever uses it: Pydantic AI's requests have two."""
+def test_two_user_agent_headers_are_joined() -> None:
+    """Google's Python SDK adds its own to the caller's: requests of Pydantic AI have two."""
 
     async def scene(client: Client) -> None:
         await client.send(
@@ -80,8 +80,8 @@ def test_two_user_agents_are_one_list_of_names() -> None:
     with_client(scene)
 
 
-def test_two_user_agents_however_they_are_cut() -> None:
-    """Only fields of the head are names: the body is as it was sent, and so is each head after it."""
+def test_two_user_agent_headers_are_joined_for_every_chunking() -> None:
+    """Only header fields are joined. The body and later heads are unchanged."""
     body = b"\r\nuser-agent: a\r\nuser-agent: b\r\n\r\n"
     sent = post(body, b"User-Agent: one\r\nX-A: b\r\nUSER-AGENT: two\r\nuser-agent:three\r\n")
     expected = b"POST\n/p\n/p\none two three\n" + body
@@ -113,7 +113,7 @@ SMUGGLED = {
 
 
 @pytest.mark.parametrize("sent", SMUGGLED.values(), ids=SMUGGLED)
-def test_what_is_no_request_is_refused_and_the_connection_ends(sent: bytes) -> None:
+def test_a_malformed_request_is_refused_and_the_connection_closes(sent: bytes) -> None:
     async def scene(client: Client) -> None:
         await client.send(sent)
         status, fields, body = await client.answer()
@@ -135,7 +135,7 @@ def test_nonsense_after_a_request_is_refused() -> None:
     with_client(scene)
 
 
-def test_a_chunk_that_is_none_makes_its_body_unreadable() -> None:
+def test_a_malformed_chunk_is_a_bad_request() -> None:
     async def scene(client: Client) -> None:
         await client.send(chunked(b"fine")[:-5] + b"zz\r\n")
         status, fields, body = await client.answer()
@@ -145,8 +145,8 @@ def test_a_chunk_that_is_none_makes_its_body_unreadable() -> None:
     with_client(scene)
 
 
-def test_a_wish_to_upgrade_is_not_granted_and_nothing_is_lost() -> None:
-    """Java's client asks for HTTP/2 with every first request; Codex for a websocket."""
+def test_an_upgrade_header_is_ignored() -> None:
+    """Java's client asks for HTTP/2 in every first request, Codex for a WebSocket."""
 
     async def scene(client: Client) -> None:
         wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
@@ -204,7 +204,7 @@ def test_a_body_that_cannot_be_inflated_is_refused(encoding: bytes, body: bytes,
 
 
 @pytest.mark.parametrize("framed", [False, True])
-def test_too_large_a_body_passes_unread_and_the_connection_lives(framed: bool) -> None:
+def test_an_oversized_body_is_skipped_and_the_connection_stays_open(framed: bool) -> None:
     body = b"x" * (MOST + 1)
 
     async def scene(client: Client) -> None:
@@ -216,12 +216,12 @@ def test_too_large_a_body_passes_unread_and_the_connection_lives(framed: bool) -
     with_client(scene)
 
 
-def test_a_refusal_reaches_who_is_still_sending() -> None:
+def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
     async def refuse(request: HttpRequest) -> HttpResponse:
         return HttpResponse(b"no", status=401)
 
     async def scene(client: Client) -> None:
-        size = 500_000  # more than a socket takes at once
+        size = 500_000  # more than a socket buffers
         head = b"POST / HTTP/1.1\r\n" + HOST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size
         await client.send(head, b"x" * size)
         status, fields, body = await client.answer()
@@ -231,7 +231,7 @@ def test_a_refusal_reaches_who_is_still_sending() -> None:
     with_client(scene, refuse)
 
 
-def test_a_refused_body_whose_end_cannot_be_found_ends_the_connection() -> None:
+def test_a_refused_body_without_a_known_end_closes_the_connection() -> None:
     async def refuse(request: HttpRequest) -> HttpResponse:
         return HttpResponse(b"no", status=401)
 
@@ -244,7 +244,7 @@ def test_a_refused_body_whose_end_cannot_be_found_ends_the_connection() -> None:
     with_client(scene, refuse)
 
 
-def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
+def test_100_continue_is_sent_only_when_the_handler_reads() -> None:
     async def picky(request: HttpRequest) -> HttpResponse:
         return await echo(request) if request.path == "/p" else HttpResponse(b"no", status=401)
 
@@ -257,7 +257,7 @@ def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
         assert (await client.answer())[2].endswith(b"hello")
         await client.send(post(b"hello", expect, path=b"/no")[:-5])
         status, fields, _ = await client.answer()
-        assert (status, fields["connection"]) == (401, "close")  # the body may come or not: who knows
+        assert (status, fields["connection"]) == (401, "close")  # the client may or may not send the body
         assert await client.closed()
 
     with_client(scene, picky)
@@ -293,7 +293,7 @@ def test_http_1_0_gets_no_chunks() -> None:
     with_client(scene, streamed)
 
 
-def test_http_1_0_may_stay_if_it_asks() -> None:
+def test_http_1_0_keeps_the_connection_if_it_asks() -> None:
     async def scene(client: Client) -> None:
         for _ in range(2):
             await client.send(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -305,7 +305,7 @@ def test_http_1_0_may_stay_if_it_asks() -> None:
     with_client(scene)
 
 
-def test_who_leaves_takes_the_handler_along() -> None:
+def test_a_client_that_leaves_cancels_the_handler() -> None:
     async def waits(request: HttpRequest, begun: asyncio.Event) -> None:
         begun.set()
         await asyncio.Event().wait()
@@ -313,7 +313,7 @@ def test_who_leaves_takes_the_handler_along() -> None:
     leaves_during(waits, post(b""))
 
 
-def test_a_slow_client_is_waited_for() -> None:
+def test_a_slow_client_slows_the_handler_down() -> None:
     most = 0
 
     async def pours(request: HttpRequest) -> Stream:
@@ -335,11 +335,11 @@ def test_a_slow_client_is_waited_for() -> None:
     assert most < 1024 * 1024
 
 
-def test_a_handler_that_fails_breaks_off() -> None:
+def test_a_failing_handler_cuts_the_response() -> None:
     async def fails(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request, headers={})
         await stream.write(b"half")
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("a bug")
 
     async def scene(client: Client) -> None:
         await client.send(post(b""))
@@ -349,7 +349,7 @@ def test_a_handler_that_fails_breaks_off() -> None:
     with_client(scene, fails)
 
 
-def test_answers_under_way_may_finish() -> None:
+def test_running_responses_finish_after_stop() -> None:
     async def play() -> None:
         begun, go = asyncio.Event(), asyncio.Event()
 
@@ -372,11 +372,12 @@ def test_answers_under_way_may_finish() -> None:
     asyncio.run(play())
 
 
-def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
+def test_stop_cancels_responses_that_take_too_long() -> None:
     async def play() -> None:
-        cancelled = asyncio.Event()
+        begun, cancelled = asyncio.Event(), asyncio.Event()
 
         async def waits(request: HttpRequest) -> HttpResponse:
+            begun.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -385,7 +386,7 @@ def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
 
         async with listening(waits, stop=0.01) as listener, client_of(listener) as client:
             await client.send(post(b""))
-            await asyncio.sleep(0.05)
+            await begun.wait()
             await listener.stop(0.01)
             assert cancelled.is_set()
             assert await client.closed()
@@ -393,7 +394,7 @@ def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
     asyncio.run(play())
 
 
-def test_no_header_of_an_answer_can_end_it() -> None:
+def test_a_line_break_in_a_response_header_is_refused() -> None:
     async def injects(request: HttpRequest) -> HttpResponse:
         return HttpResponse(b"fine", headers={"x": "a\r\nset-cookie: b"})
 

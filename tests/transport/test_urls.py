@@ -1,4 +1,4 @@
-"""Addresses: the same origin in other words is the same, and what is made to be misread is none."""
+"""URLs: equal origins compare equal, and misleading URLs are rejected."""
 
 import pytest
 from hypothesis import given
@@ -27,20 +27,20 @@ from dragoman.transport.urls import parse
         ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example", "/"),
     ],
 )  # fmt: skip
-def test_taken_apart(text: str, origin: str, target: str) -> None:
+def test_a_url_is_split_into_its_parts(text: str, origin: str, target: str) -> None:
     url = parse(text)
     assert (url.origin, url.target, url.login) == (origin, target, None)
     assert parse(url.origin).origin == origin
 
 
-def test_what_a_host_is_called() -> None:
+def test_hosts_and_ports_are_normalized() -> None:
     url = parse("http://[::1]:8317/v1")
     assert (url.host, url.port, url.bare, url.authority) == ("::1", 8317, "[::1]", "[::1]:8317")
     url = parse("https://Example.com/")
     assert (url.host, url.port, url.bare, url.authority) == ("example.com", 443, "example.com", "example.com")
 
 
-def test_a_login_is_told() -> None:
+def test_a_login_becomes_a_basic_auth_header() -> None:
     assert parse("https://me:s%40me@host").login == "Basic bWU6c0BtZQ=="
     assert parse("https://me@host").login == "Basic bWU6"
     assert parse("https://@host").login is not None
@@ -55,13 +55,13 @@ def test_a_login_is_told() -> None:
         "http://a\u2100b/", "https://" + "ü" * 64 + ".example",
     ],
 )  # fmt: skip
-def test_what_is_no_address(text: str) -> None:
+def test_an_invalid_url_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse(text)
 
 
 @given(st.text(max_size=30))
-def test_whatever_comes_out_can_stand_in_a_head(text: str) -> None:
+def test_every_accepted_url_is_legal_in_a_request_head(text: str) -> None:
     for whole in (f"http://{text}", f"https://h/{text}", f"https://h?{text}", f"https://{text}@h"):
         try:
             url = parse(whole)

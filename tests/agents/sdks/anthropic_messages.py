@@ -1,4 +1,4 @@
-"""The official Anthropic SDK: bodies, then streams; what came is echoed back as it came."""
+"""The official Anthropic SDK: bodies, then streams; answers are echoed back unchanged."""
 
 from anthropic import Anthropic
 from common import ABOUT, BASE, KEY, MODEL, QUESTION, SCHEMA, TOOL, shell

@@ -1,4 +1,4 @@
-"""The Claude Agent SDK, which brings a Claude Code of its own."""
+"""The Claude Agent SDK, which includes its own Claude Code."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The official Google SDK: its own calling of functions, then streams and a loop by hand."""
+"""The official Google SDK: automatic function calling, then streams with a manual loop."""
 
 from common import ABOUT, BASE, KEY, MODEL, QUESTION, SCHEMA, TOOL, shell
 from google import genai

@@ -1,4 +1,4 @@
-"""The official OpenAI SDK, Chat Completions: bodies, then streams; its own objects go back."""
+"""The official OpenAI SDK, Chat Completions: bodies, then streams; its own objects are sent back."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The official OpenAI SDK, Responses: the history by hand, then kept by the server."""
+"""The official OpenAI SDK, Responses: the history sent by the client, then stored by the server."""
 
 import json
 

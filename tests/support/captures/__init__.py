@@ -1,7 +1,7 @@
-"""First requests as real clients send them, head and body, cut down to what tells them apart.
+"""First requests of real clients, head and body, reduced to what identifies them.
 
-Each asks for a command to be run, where it has a tool for that. `CAPTURES[name]` has the profile of who sent
-it; what it does with the answer is in `agent_turns.py`.
+Each asks to run a command, if the client has a tool for that. `CAPTURES[name]` has the client's profile. The
+client's handling of the answer is in `agent_turns.py`.
 """
 
 from .anthropic import ANTHROPIC

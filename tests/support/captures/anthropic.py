@@ -206,7 +206,7 @@ ANTHROPIC: dict[str, Capture] = {
         "qwen-code",
         "anthropic",
         "/v1/messages",
-        # Not what it is.
+        # A wrong user agent.
         {
             **stainless("claude-cli/0.24.4 (external, cli)", "js", authorization="Bearer k", x_app="cli"),
             "anthropic-beta": "interleaved-thinking-2025-05-14",

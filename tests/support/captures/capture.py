@@ -1,4 +1,4 @@
-"""What a first request of a real client is made of."""
+"""The parts of a real client's first request."""
 
 from dataclasses import dataclass, field
 from typing import Any

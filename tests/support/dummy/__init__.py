@@ -1,4 +1,4 @@
-"""A made-up protocol. It is known to Dragoman by its record alone, so it shows what adding a protocol takes.
+"""A dummy protocol. Dragoman knows only its record, so it shows what a new protocol needs.
 
 A request is `{"model", "live", "limit", "talk": […], "tools": […]}`, posted to `/v1/ask`. An answer is one
 body `{"id", "model", "answer": […], "end", "count"}` or, if `live`, server-sent events (`answer.py`).
@@ -75,7 +75,7 @@ DUMMY = WireProtocol(
 
 @contextmanager
 def registered() -> Iterator[WireProtocol]:
-    """The protocol listed in the registry, and its judge and reader where those of others are."""
+    """Register the protocol, its judge and its reducer."""
     modules = {f"dragoman.conform.{room}.{NAME}": judge for room in ("laws", "reduce")}
     registry.PROTOCOLS[NAME] = registry.CLIENTS[NAME] = DUMMY
     sys.modules |= modules

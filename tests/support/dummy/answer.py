@@ -1,4 +1,4 @@
-"""Answers of the made-up protocol, read and written.
+"""Reads and writes answers of the dummy protocol.
 
 The events of a stream: `{"begin", "model"}`, then `{"open": 0, "kind", "id", "tool"}`, `{"more": 0, "text"}`
 and `{"done": 0, "whole"}` for each block, `{"count": {…}}`, and last `{"end"}` or `{"error"}`.

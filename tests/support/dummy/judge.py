@@ -1,4 +1,4 @@
-"""The made-up protocol's laws, and what a client understands of its answers."""
+"""The laws of the dummy protocol, and the reduction of its answers."""
 
 from typing import Any
 

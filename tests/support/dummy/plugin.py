@@ -1,4 +1,4 @@
-"""For `pytest -p support.dummy.plugin`: the made-up protocol is registered before tests are collected."""
+"""For `pytest -p support.dummy.plugin`: registers the dummy protocol before tests are collected."""
 
 from contextlib import ExitStack
 

@@ -1,4 +1,4 @@
-"""Requests of the made-up protocol, read and written."""
+"""Reads and writes requests of the dummy protocol."""
 
 from collections.abc import Iterator
 from typing import Any

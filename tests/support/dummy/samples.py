@@ -1,4 +1,4 @@
-"""The scenarios as an upstream of the made-up protocol sends them."""
+"""The scenarios as an upstream of the dummy protocol sends them."""
 
 from collections.abc import Iterator
 from itertools import chain, zip_longest
