@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conform test-agents test-browser test-readme test-install fuzz cover check bench bench-peers docs lock clean
+.PHONY: help demo test conform test-services test-agents test-browser test-readme test-install fuzz cover check bench bench-peers dist docs prices lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -31,6 +31,11 @@ ifeq ($(ARGS),)
 	$(call say,what runs on the event loop once more, on asyncio's own)
 	@DRAGOMAN_LOOP=asyncio $(BIN)/pytest -q -n auto tests/transport tests/gateway
 endif
+
+test-services: $(READY)  ## test on a real PostgreSQL and a real Valkey or Redis (installs Debian packages as root)
+	$(call say,tests on real services)
+	@$(BIN)/python scripts/services.py
+	@DRAGOMAN_SERVICES=1 $(BIN)/pytest -q -n auto tests/services $(ARGS)
 
 test-agents: $(READY)  ## run real agents and SDKs from npm and PyPI through the gateway (some: ARGS="claude codex")
 	$(call say,agents)
@@ -78,9 +83,23 @@ bench: $(READY)  ## measure Dragoman beside the floors (quick: ARGS="--only S2 -
 bench-peers: $(READY)  ## the same beside LiteLLM, claude-code-router, Portkey and TensorZero, installed below .bench
 	@$(BIN)/python -m bench --peers $(ARGS)
 
+dist: $(READY)  ## build the sdist, the wheel, and an SBOM of what the wheel installs, into dist/
+	$(call say,packages)
+	@rm -rf dist && $(BIN)/python -m hatchling build
+	$(call say,SBOM)
+	@$(UV) pip install --quiet --python $(BIN)/python -r requirements-release.lock
+	@$(BIN)/python -m venv --clear --without-pip .cache/sbom
+	@$(UV) pip install --quiet --python .cache/sbom/bin/python --constraint requirements.lock dist/*.whl
+	@$(BIN)/cyclonedx-py environment .cache/sbom --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/dragoman.cdx.json
+
 docs: $(READY)  ## build the documentation into site/; a broken link fails
 	$(call say,documentation)
 	@$(BIN)/zensical build --strict --clean
+
+prices: $(READY)  ## write the table of prices from the data of genai-prices of the lock
+	$(call say,prices)
+	@$(BIN)/python scripts/prices.py
 
 lock: | $(BIN)/uv  ## rewrite requirements.lock from pyproject.toml (newest: ARGS=--upgrade)
 	$(call say,requirements.lock)
@@ -90,6 +109,9 @@ lock: | $(BIN)/uv  ## rewrite requirements.lock from pyproject.toml (newest: ARG
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet \
 	  --group browser --constraint requirements.lock --universal --python-version 3.11 --no-annotate \
 	  --output-file requirements-browser.lock $(ARGS)
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet \
+	  --group release --constraint requirements.lock --universal --python-version 3.11 --no-annotate \
+	  --output-file requirements-release.lock $(ARGS)
 
 clean:  ## remove everything the other verbs made
 	@rm -rf .venv .bench .cache .coverage* .hypothesis .pytest_cache .ruff_cache dist site
