@@ -8,6 +8,7 @@ from support.exchanges import run, sliced
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman import Exchange, Options
+from dragoman.conform import laws
 from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import client_protocol, protocol
@@ -103,3 +104,20 @@ def test_a_chat_client_gets_the_call_by_its_own_name_and_type(stream: bool, size
     else:
         assert b'"builtin_function"' in got
         assert b'"$web_search"' in got
+
+
+@pytest.mark.parametrize("type", ["unction", "7", "builtin_function"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_declared_tool_is_the_clients_whatever_type_the_server_sends(stream: bool, type: str) -> None:
+    call = {"id": "f_1", "type": type, "function": {"name": "f", "arguments": "{}"}}
+    names = protocol(CHAT).write_request(read(), Target(model="m")).names
+    it = Exchange(CHAT, CHAT, tools=names, options=Options(stream=stream, id="x", created=1, model="kimi"))
+    chunks = (
+        chunk(delta={"role": "assistant", "tool_calls": [{"index": 0, **call}]}),
+        chunk(finish_reason="tool_calls"),
+        b"data: [DONE]\n\n",
+    )
+    out = run(it, list(chunks))
+    assert laws.check(CHAT, out, stream=stream) == []
+    assert f'"type":"{type}"'.encode() not in out
+    assert (it.receipts[0].name, it.receipts[0].dropped) == ("f", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
-from ..model.messages import ToolCall
+from ..model.messages import RUN_BY_PROVIDER, ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
@@ -328,6 +328,13 @@ def _search(call: ActiveCall) -> SearchCall:
 
 
 def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
-    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one."""
+    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one.
+
+    The client runs the tools that it declared. So for these the upstream's word that it runs the call itself
+    is dropped. Some servers send an unknown `type` with ordinary calls.
+    """
+    extras = upstream.extras
+    if called is not None and extras and RUN_BY_PROVIDER in extras:
+        extras = {name: value for name, value in extras.items() if name != RUN_BY_PROVIDER} or None
     builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
-    return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}
+    return extras if builtin is None else {**(extras or {}), "builtin": builtin}
