@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.observe.caching import PromptPrint, Turn, explain, explain_all, prompt_print
+from dragoman.observe.caching import CacheTurn, PromptPrint, explain, explain_all, prompt_print
 from dragoman.protocols.registry import upstream_protocol
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -52,7 +52,7 @@ def printed(body: Body, protocol: str = "anthropic") -> PromptPrint:
     return made
 
 
-def turn(body: Body, at: float = 0.0, protocol: str = "anthropic", **more: Any) -> Turn:
+def turn(body: Body, at: float = 0.0, protocol: str = "anthropic", **more: Any) -> CacheTurn:
     known = {
         "id": f"t{at}",
         "seconds": 5.0,
@@ -61,7 +61,7 @@ def turn(body: Body, at: float = 0.0, protocol: str = "anthropic", **more: Any) 
         "input": 9000,
         "cached": 0,
     }
-    return Turn(at=at, prompt=printed(body, protocol), **{**known, **more})
+    return CacheTurn(at=at, prompt=printed(body, protocol), **{**known, **more})
 
 
 Change = Callable[[Body], object]

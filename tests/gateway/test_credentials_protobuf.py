@@ -242,4 +242,4 @@ def test_every_wire_type_is_read_and_no_other() -> None:
 @given(st.binary(max_size=200), st.sampled_from([f"{INFO}.1", "1.2", "1[2=a].3", "base64.1"]))
 def test_any_bytes_are_read_without_an_exception(data: bytes, path: str) -> None:
     found = protobuf.find(data, protobuf.parse_path(path))
-    assert isinstance(found, ReadProblem | protobuf.Found)
+    assert isinstance(found, ReadProblem | protobuf.FieldValue)

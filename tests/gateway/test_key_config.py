@@ -12,7 +12,7 @@ from support.plain_http import call
 from dragoman.access import periods
 from dragoman.cli.serve.service import ServeOptions, default_store, effective_config
 from dragoman.config import ConfigError, limits, load, loads, reload, with_server
-from dragoman.config.limits import Budget, Limits, Rate
+from dragoman.config.limits import Budget, Rate, UsageLimits
 
 UPSTREAM = '[upstreams.up]\nprotocol = "openai-chat"\nbase_url = "http://127.0.0.1:9"\ncredential = "none"\n'
 FULL = """
@@ -36,7 +36,7 @@ def test_every_setting_of_a_key() -> None:
     config = loads(UPSTREAM + FULL)
     key = config.named_keys["research"]
     assert (key.role, key.models, key.team) == ("user", ("claude-*",), "science")
-    assert key.limits == Limits(
+    assert key.limits == UsageLimits(
         rate=Rate(60, 60),
         tokens=Rate(200_000, 60),
         streams=4,

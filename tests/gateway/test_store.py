@@ -19,13 +19,13 @@ from dragoman.config import loads
 from dragoman.config.types import Config
 from dragoman.gateway.state import State
 from dragoman.store import (
-    Entry,
     Key,
     Receipt,
     ReceiptQuery,
     Retention,
     RetentionRule,
     Store,
+    StoredEntry,
     StoreError,
     open_store,
 )
@@ -53,8 +53,8 @@ def key(name: object, namespace: str = "turns") -> Key:
     return Key(namespace, str(name))
 
 
-def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> Entry:
-    return Entry(key(name, namespace), value)
+def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> StoredEntry:
+    return StoredEntry(key(name, namespace), value)
 
 
 async def added(store: Store, *receipts: Receipt) -> None:

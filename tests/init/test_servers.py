@@ -6,13 +6,13 @@ import json
 import pytest
 from support.scripted_upstream import Reply, ScriptedUpstream, in_background, no_answer, redirect, status
 
-from dragoman.cli.init.candidates import Candidate
+from dragoman.cli.init.candidates import UpstreamCandidate
 from dragoman.cli.init.config_text import config_text
 from dragoman.cli.init.servers import servers
 from dragoman.config import loads
 
 
-def ollama(env: dict[str, str], time_limit: float = 5.0) -> Candidate | None:
+def ollama(env: dict[str, str], time_limit: float = 5.0) -> UpstreamCandidate | None:
     """Look only at this provider: other servers may run on this machine."""
     found = asyncio.run(servers(env, time_limit))
     return next((each for each in found if each.name == "ollama"), None)
@@ -77,7 +77,9 @@ def test_other_machines_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ['a"b', "C:\\models\\x.gguf", "/models/x.gguf", "模型", "a'b#c", "x\x7fy"])
 def test_any_model_name_survives_in_the_config(name: str) -> None:
-    found = Candidate(name="llamacpp", why="answers", models=(name, *(f"model-{n}" for n in range(20))))
+    found = UpstreamCandidate(
+        name="llamacpp", why="answers", models=(name, *(f"model-{n}" for n in range(20)))
+    )
     config = loads(config_text([found], port=4545))
     assert config.upstreams["llamacpp"].models[0].name == name
     assert config.routes[-1].to[0].model == name

@@ -359,3 +359,13 @@ def test_a_patch_is_read_in_both_forms_and_written_in_the_form_of_each_upstream(
             json.dumps({"input": PATCH})[1:-1] in spelled
             or json.dumps(json.dumps({"input": PATCH})) in spelled
         )
+
+
+def test_reasoning_beside_an_item_without_a_type_is_written() -> None:
+    reasoning = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "gAAAAx"}
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    untyped = {"id": "fco", "call_id": "c", "output": "x"}
+    user = {"role": "user", "content": "hi"}
+    tools = [{"type": None, "name": "f"}]
+    request = read({"model": "m", "input": [user, reasoning, call, untyped], "tools": tools})
+    assert untyped in sent(request, "openai-responses")["input"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.protocols.common import schemas
-from dragoman.protocols.common.schemas import Dialect, sanitised
+from dragoman.protocols.common.schemas import SchemaDialect, sanitised
 
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "a", "b", "abc"])
 
@@ -56,7 +56,7 @@ DIALECTS = {
 @settings(deadline=None, max_examples=200)
 @given(schema=SCHEMAS, more=st.sampled_from([{}, {"$schema": "s"}, {"$ref": "#/definitions/a"}]))
 def test_decoded_and_undecoded_schemas_give_the_same(
-    dialect: Dialect, schema: dict[str, Any], more: dict[str, Any]
+    dialect: SchemaDialect, schema: dict[str, Any], more: dict[str, Any]
 ) -> None:
     schema = schema | more
     lost, lost_again = list[str](), list[str]()

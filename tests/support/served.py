@@ -9,9 +9,9 @@ from dragoman.transport.server import (
     Handler,
     HttpRequest,
     HttpResponse,
-    Limits,
     Listener,
     RefusedRequest,
+    ServerLimits,
 )
 
 MOST = 10_000
@@ -32,7 +32,7 @@ async def echo(request: HttpRequest) -> HttpResponse:
 
 @asynccontextmanager
 async def listening(handler: Handler, *, stop: float = 1.0, most: int = MOST) -> AsyncGenerator[Listener]:
-    listener = Listener(handler, Limits(body=most))
+    listener = Listener(handler, ServerLimits(body=most))
     await listener.listen("127.0.0.1", 0)
     try:
         yield listener

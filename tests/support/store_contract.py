@@ -10,7 +10,6 @@ import pytest
 
 from dragoman.store import (
     Addition,
-    Entry,
     Key,
     Receipt,
     ReceiptQuery,
@@ -22,6 +21,7 @@ from dragoman.store import (
     SessionQuery,
     SessionRow,
     Store,
+    StoredEntry,
     StoredKey,
     UsageQuery,
     UsageRow,
@@ -47,8 +47,8 @@ def run(coroutine: Any) -> Any:
     return asyncio.run(coroutine)
 
 
-def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> Entry:
-    return Entry(Key(namespace, str(name)), value)
+def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> StoredEntry:
+    return StoredEntry(Key(namespace, str(name)), value)
 
 
 async def added(store: Store, *receipts: Receipt) -> None:

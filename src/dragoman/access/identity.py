@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..config.limits import NO_LIMITS, Limits
+from ..config.limits import NO_LIMITS, UsageLimits
 from ..config.types import Role
 from ..config.values import glob_matches
 from ..model.errors import DragomanError, Fault
@@ -27,8 +27,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     role: Role = "admin"
     models: tuple[str, ...] = ()
     """Globs on the client's model name. Empty: every model."""
-    limits: Limits = NO_LIMITS
-    team_limits: Limits = NO_LIMITS
+    limits: UsageLimits = NO_LIMITS
+    team_limits: UsageLimits = NO_LIMITS
 
     @property
     def sees_all(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ..config.limits import NO_LIMITS, Limits
+from ..config.limits import NO_LIMITS, UsageLimits
 from ..config.types import Config, KeyConfig
 from ..credentials.secret import Secret
 from ..model.errors import DragomanError
@@ -48,7 +48,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return None
 
 
-class Found(msgspec.Struct, frozen=True):
+class KeyLookup(msgspec.Struct, frozen=True):
     """What the keys of a request say."""
 
     identity: Identity | None
@@ -57,8 +57,8 @@ class Found(msgspec.Struct, frozen=True):
     """Why the key of the request is not valid any more, if it was valid once."""
 
 
-NOT_FOUND = Found(None)
-_OPEN = Found(ANYBODY)
+NOT_FOUND = KeyLookup(None)
+_OPEN = KeyLookup(ANYBODY)
 
 
 class KeyTable:
@@ -133,7 +133,7 @@ class KeyTable:
                 log.warning("a key is ignored: %s", error)
         self._stored = found
 
-    def identify(self, presented: Sequence[Secret]) -> Found:
+    def identify(self, presented: Sequence[Secret]) -> KeyLookup:
         """The identity of the first valid key. The caller must call `refresh` if `stale`."""
         if self.empty:
             return _OPEN
@@ -147,8 +147,8 @@ class KeyTable:
             if why is None:
                 if entry.stored:
                     self._used[entry.identity.name] = now
-                return Found(entry.identity)
-            refused = Found(None, why)
+                return KeyLookup(entry.identity)
+            refused = KeyLookup(None, why)
         return refused
 
     def knows(self, secret: Secret) -> bool:
@@ -198,6 +198,6 @@ def _stored_identity(key: StoredKey, config: Config) -> Identity:
     )
 
 
-def _team_limits(team: str, config: Config) -> Limits:
+def _team_limits(team: str, config: Config) -> UsageLimits:
     known = config.teams.get(team)
     return NO_LIMITS if known is None else known.limits

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ..config.limits import MICRO, Budget, Limits, Rate
+from ..config.limits import MICRO, Budget, Rate, UsageLimits
 from ..store import Addition, UsageQuery
 from .holds import Holds
 from .identity import Identity
@@ -179,7 +179,7 @@ def meters(identity: Identity) -> tuple[Meter, ...]:
     return tuple(meter for owner, limits in owners for meter in _of(owner, limits))
 
 
-def _of(owner: str, limits: Limits) -> list[Meter]:
+def _of(owner: str, limits: UsageLimits) -> list[Meter]:
     found: list[Meter] = [BudgetMeter(owner, budget) for budget in limits.budgets]
     if limits.rate is not None:
         found.append(RateMeter(owner, "requests", limits.rate))

@@ -6,7 +6,7 @@ import binascii
 
 import msgspec
 
-from ..config.limits import NO_LIMITS, Limits
+from ..config.limits import NO_LIMITS, UsageLimits
 from ..config.types import Role
 from ..credentials.secret import Secret
 from ..model.errors import DragomanError, Fault
@@ -23,7 +23,7 @@ class KeyCommandError(DragomanError):
 class StoredSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The JSON in `StoredKey.limits`."""
 
-    limits: Limits = NO_LIMITS
+    limits: UsageLimits = NO_LIMITS
     previous: str = ""
     """The hash of the secret before the last rotation, in hex. It is valid until `previous_until`."""
     previous_until: float = 0.0
@@ -36,7 +36,7 @@ class KeyWish(msgspec.Struct, frozen=True, kw_only=True):
     role: Role = "user"
     team: str = ""
     models: tuple[str, ...] = ()
-    limits: Limits = NO_LIMITS
+    limits: UsageLimits = NO_LIMITS
     expires: float | None = None
 
 

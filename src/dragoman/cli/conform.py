@@ -12,7 +12,7 @@ from ..model.errors import DragomanError
 from .protocol_choice import ProtocolChoice
 
 if TYPE_CHECKING:
-    from ..conform.report import Report
+    from ..conform.report import ConformanceReport
     from ..conform.run import SuiteOptions
 
 _PROTOCOL = ProtocolChoice("clients")
@@ -133,7 +133,7 @@ def _run(options: SuiteOptions, *, as_json: bool) -> int:
     from ..gateway import event_loop
 
     try:
-        found: Report = event_loop.run(run.run(options, _progress, _say))
+        found: ConformanceReport = event_loop.run(run.run(options, _progress, _say))
     except DragomanError as error:
         _clear()
         if not as_json:

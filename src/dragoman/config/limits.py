@@ -47,7 +47,7 @@ class Budget(msgspec.Struct, frozen=True):
         return f"{_shown(self.most)} tokens/{self.period}"
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class UsageLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one key or one team may use. Without a value, there is no limit."""
 
     rate: Rate | None = None
@@ -72,7 +72,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = UsageLimits()
 
 
 def parse_rate(text: str) -> Rate:

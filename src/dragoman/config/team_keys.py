@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from .limits import Budget, Limits, Rate, one_per_period, parse_budget, parse_rate
+from .limits import Budget, Rate, UsageLimits, one_per_period, parse_budget, parse_rate
 from .nested_keys import ConfigKey, Keys, client_key
 from .values import Context, InvalidValue, choice, glob, kind, list_of, text, whole
 
@@ -62,7 +62,7 @@ def with_limits(fields: dict[str, Any]) -> dict[str, Any]:
     """`fields` with the limits as one value."""
     given = {name: fields.pop(name) for name in _LIMITS if name in fields}
     budgets: tuple[Budget, ...] = given.pop("budget", ())
-    return {**fields, "limits": Limits(budgets=budgets, **given)}
+    return {**fields, "limits": UsageLimits(budgets=budgets, **given)}
 
 
 _rate: Callable[[Any, Context], Rate] = _parsed(parse_rate)

@@ -16,7 +16,7 @@ from ..protocols.base import Freeform, Target
 from ..protocols.common import call_ids as ids
 from ..protocols.model_facts import ModelFacts, known_facts
 from ..transport.client import DEFAULT_NETWORK, Network
-from .limits import NO_LIMITS, Limits
+from .limits import NO_LIMITS, UsageLimits
 from .platforms import Hosting
 from .route_types import RouteConfig, TargetConfig, TiersConfig
 from .service_address import ServiceAddress
@@ -254,7 +254,7 @@ class KeyConfig(msgspec.Struct, frozen=True, kw_only=True):
     team: str = ""
     models: tuple[str, ...] = ()
     """Globs on the client's model name. Empty: every model."""
-    limits: Limits = NO_LIMITS
+    limits: UsageLimits = NO_LIMITS
     expires: float | None = None
     """Seconds since the epoch."""
 
@@ -263,7 +263,7 @@ class TeamConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that all keys of a team share."""
 
     name: str
-    limits: Limits = NO_LIMITS
+    limits: UsageLimits = NO_LIMITS
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ ALL_KEPT, LAWS_BROKEN, COULD_NOT_RUN = 0, 1, 2
 
 
 @dataclass(slots=True)
-class Row:
+class LawResult:
     """One law over all trials: how often it was kept and broken, and the first breach."""
 
     law: Law
@@ -48,7 +48,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Report:
+class ConformanceReport:
     """The result of a run. `problem` says why some or all trials could not be judged."""
 
     url: str
@@ -60,9 +60,9 @@ class Report:
     trials: list[Trial] = field(default_factory=list[Trial])
     problem: str = ""
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[LawResult]:
         """One row per law that the trials can test."""
-        rows = {law: Row(law) for law in self.laws}
+        rows = {law: LawResult(law) for law in self.laws}
         for trial in self.trials:
             for law in trial.complaints.seen:
                 rows[law].add(trial)
@@ -94,7 +94,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: ConformanceReport) -> dict[str, Any]:
     """The report for programs."""
     return {
         "url": report.url,

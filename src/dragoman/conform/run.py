@@ -18,7 +18,7 @@ from .laws import http as http_laws
 from .laws.http import HttpAnswer
 from .probes import LAWS as PROBE_LAWS
 from .probes import Examination, Probe, examine, probes_of
-from .report import Report
+from .report import ConformanceReport
 from .shape import Json
 from .trial import SKIPPED, Trial
 from .upstream import CaseUpstream
@@ -64,7 +64,7 @@ def chosen_cases(options: SuiteOptions) -> list[Json]:
     ]
 
 
-async def run(options: SuiteOptions, progress: Progress, say: Callable[[str], None]) -> Report:
+async def run(options: SuiteOptions, progress: Progress, say: Callable[[str], None]) -> ConformanceReport:
     """Run all selected trials. `say` prints a message for the user."""
     async with open_endpoint(options.url, options.protocol, options.key, options.timeout) as endpoint:
         if options.upstream_port is None:
@@ -72,7 +72,7 @@ async def run(options: SuiteOptions, progress: Progress, say: Callable[[str], No
         return await _play(options, endpoint, progress, say)
 
 
-def could_not(options: SuiteOptions, problem: str) -> Report:
+def could_not(options: SuiteOptions, problem: str) -> ConformanceReport:
     """The report of a run that could not start."""
     mode = "endpoint" if options.upstream_port is None else "gateway"
     report = _report(options, options.model or "", mode, ())
@@ -86,11 +86,11 @@ def _laws(options: SuiteOptions, more: tuple[Law, ...]) -> list[Law]:
     return list(dict.fromkeys((*http_laws.LAWS, *judge.laws_of_streams, *judge.laws_of_bodies, *more)))
 
 
-def _report(options: SuiteOptions, model: str, mode: str, laws: tuple[Law, ...]) -> Report:
-    return Report(options.url, options.protocol, model, mode, _laws(options, laws), options.strict)
+def _report(options: SuiteOptions, model: str, mode: str, laws: tuple[Law, ...]) -> ConformanceReport:
+    return ConformanceReport(options.url, options.protocol, model, mode, _laws(options, laws), options.strict)
 
 
-async def _examine(options: SuiteOptions, endpoint: EndpointClient, progress: Progress) -> Report:
+async def _examine(options: SuiteOptions, endpoint: EndpointClient, progress: Progress) -> ConformanceReport:
     """Run the probes one after the other: later probes use the answers of earlier ones."""
     probes = _some(chosen_probes(options))
     model = options.model or await models.choose(endpoint)
@@ -118,7 +118,7 @@ def _not_there(options: SuiteOptions, model: str, got: HttpAnswer) -> str:
 
 async def _play(
     options: SuiteOptions, endpoint: EndpointClient, progress: Progress, say: Callable[[str], None]
-) -> Report:
+) -> ConformanceReport:
     """Run a few cases at a time: they do not depend on each other."""
     cases = _some(chosen_cases(options))
     model = options.model or corpus_trials.DEFAULT_MODEL
@@ -161,7 +161,7 @@ async def _all(work: Iterable[Coroutine[Any, Any, Trial]]) -> list[Trial]:
     return [task.result() for task in tasks]
 
 
-def _unplayed(report: Report, upstream: CaseUpstream) -> str:
+def _unplayed(report: ConformanceReport, upstream: CaseUpstream) -> str:
     if not upstream.asked:
         return (
             f"the gateway sent no request to {upstream.url}: add it as an upstream and route the model to it "

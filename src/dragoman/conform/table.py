@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from .laws import Breach
-from .report import UNSEEN, Report, Row
+from .report import UNSEEN, ConformanceReport, LawResult
 from .trial import BROKEN, KEPT, NOTED, SKIPPED, Trial
 
 _COLOURS = {KEPT: "green", BROKEN: "red", NOTED: "yellow", SKIPPED: "bright_black"}
@@ -15,7 +15,7 @@ _BYTES = 100
 _BREACHES = 3
 
 
-def lines(report: Report) -> Iterator[str]:
+def lines(report: ConformanceReport) -> Iterator[str]:
     """The lines of the table: laws, trials and the summary."""
     yield f"{report.url} as {report.protocol}, model {report.model}"
     yield ""
@@ -29,7 +29,7 @@ def lines(report: Report) -> Iterator[str]:
     yield click.style(report.summary, bold=True)
 
 
-def _laws(rows: list[Row]) -> Iterator[str]:
+def _laws(rows: list[LawResult]) -> Iterator[str]:
     width = max(len(row.law.name) for row in rows)
     yield click.style(f"  {'':<6}  {'law':<{width}}  {'kept':>4}  {'broken':>6}", bold=True)
     for row in rows:
@@ -48,7 +48,7 @@ def _breach(trial: Trial, broken: Breach) -> Iterator[str]:
         yield click.style(f"            bytes{at}: {_shown(broken.excerpt)}", fg="cyan")
 
 
-def _trials(report: Report) -> Iterator[str]:
+def _trials(report: ConformanceReport) -> Iterator[str]:
     width = max((len(trial.name) for trial in report.trials), default=0)
     # A gateway run has hundreds of cases: show only those that were not kept.
     many = report.mode == "gateway"

@@ -28,7 +28,7 @@ _STEP = re.compile(r"(?:^|\.)(?:(base64)|(\d{1,9})(?:\[(\d{1,9})=([^\]]+)\])?)(?
 Value = bytes | int
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One step of a path: a field, or the decoding of base64 if `number` is 0."""
 
     text: str
@@ -45,24 +45,24 @@ class Step(NamedTuple):
         return inner is not None and (self.key, self.name) in inner
 
 
-class Found(NamedTuple):
+class FieldValue(NamedTuple):
     """The value at a path, and the message that contains it."""
 
     value: Value
     message: bytes
 
 
-def parse_path(text: str) -> tuple[Step, ...]:
+def parse_path(text: str) -> tuple[PathStep, ...]:
     """The steps of a path. Raises ValueError with a sentence for the user."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     at = 0
     while match := _STEP.match(text, at):
         decoded, number, key, name = match.groups()
         shown = match[0].removeprefix(".")
         if decoded:
-            steps.append(Step(shown))
+            steps.append(PathStep(shown))
         elif 0 < int(number) <= _MAX_NUMBER and (key is None or 0 < int(key) <= _MAX_NUMBER):
-            steps.append(Step(shown, int(number), int(key or 0), (name or "").encode()))
+            steps.append(PathStep(shown, int(number), int(key or 0), (name or "").encode()))
         else:
             break
         at = match.end()
@@ -74,7 +74,7 @@ def parse_path(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def find(data: bytes, steps: tuple[Step, ...]) -> Found | ReadProblem:
+def find(data: bytes, steps: tuple[PathStep, ...]) -> FieldValue | ReadProblem:
     """Follow `steps` from the message in `data`. If a field occurs several times, the last one counts."""
     value: Value = data
     message = b""
@@ -95,7 +95,7 @@ def find(data: bytes, steps: tuple[Step, ...]) -> Found | ReadProblem:
         if not matches:
             return ReadProblem(f"contains no field `{step.text}`{at}")
         value, message = matches[-1], value
-    return Found(value, message)
+    return FieldValue(value, message)
 
 
 def decode_base64(data: bytes) -> bytes | None:

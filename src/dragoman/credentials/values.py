@@ -95,7 +95,7 @@ def extract_protobuf(data: bytes, path: str, expires: str) -> Reading | ReadProb
     if not token:
         return ReadProblem(f"has no text at `{path}`: sign in again with the program that owns it")
     at = protobuf.find(found.message, protobuf.parse_path(expires)) if expires else None
-    return _reading(token, moment(at.value) if isinstance(at, protobuf.Found) else None)
+    return _reading(token, moment(at.value) if isinstance(at, protobuf.FieldValue) else None)
 
 
 def from_output(data: bytes, field: str, *, now: float) -> Reading | ReadProblem:

@@ -11,7 +11,7 @@ from ..observe.tap import Track
 from ..observe.tracing import ExchangeTrace, TraceSummary
 from ..profiles import UNKNOWN
 from ..protocols.base import ClientProtocol
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from .attempt import Attempt
 from .state import State
 
@@ -26,7 +26,7 @@ class Handler(Protocol):
 
     id: str
     client: ClientProtocol
-    choice: Choice | None
+    choice: ChosenTarget | None
     attempt: Attempt | None
     counters: TargetMetrics | None
     outcome: str

@@ -22,7 +22,7 @@ from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import upstream_protocol
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..store import searches
 from ..tools.search import free_choice
 from ..translation.exchange import Exchange, Options
@@ -61,7 +61,7 @@ class Attempt:
         self,
         state: State,
         incoming: IncomingRequest,
-        choice: Choice,
+        choice: ChosenTarget,
         reply: StreamReply | None,
         trace: AttemptTrace | None,
     ) -> None:

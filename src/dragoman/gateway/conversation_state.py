@@ -13,7 +13,7 @@ import msgspec
 from ..model.events import Event
 from ..model.messages import Notice, Request
 from ..protocols.common.collect import collect
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.reasoning_keys import ReasoningContext
@@ -35,7 +35,7 @@ class RestoredState(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
 
-async def restore(state: State, incoming: IncomingRequest, choice: Choice) -> RestoredState:
+async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> RestoredState:
     """Put stored responses, and the reasoning of this upstream, back into the client's request."""
     continued = await _continued(state, incoming, choice) if incoming.client.keeps_responses else None
     request = incoming.request if continued is None else continued.request
@@ -85,7 +85,7 @@ async def save(
     return notices
 
 
-async def _continued(state: State, incoming: IncomingRequest, choice: Choice) -> Continued:
+async def _continued(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> Continued:
     return await responses_state.expand(
         state.store,
         incoming.request,
@@ -97,7 +97,7 @@ async def _continued(state: State, incoming: IncomingRequest, choice: Choice) ->
     )
 
 
-def _kept_upstream(incoming: IncomingRequest, choice: Choice) -> bool:
+def _kept_upstream(incoming: IncomingRequest, choice: ChosenTarget) -> bool:
     """Does the upstream keep the response or conversation that this request continues?"""
     same_protocol = choice.upstream.protocol == incoming.client.name
     return same_protocol and responses_state.kept_by(

@@ -17,7 +17,7 @@ from ..protocols.common.fields import is_object
 from ..protocols.facts import Counting
 from ..protocols.registry import upstream_protocol
 from ..routing.conditions import RequestTraits
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..routing.token_estimate import prompt_tokens
 from ..transport.server import HttpRequest, HttpResponse, RefusedRequest, json_response
 from ..wire.surrogates import whole
@@ -101,7 +101,12 @@ async def _upstream_count(state: State, request: Request, caller: Caller, key: S
 
 
 async def _ask(
-    state: State, choice: Choice, request: Request, caller: Caller, key: Secret | None, counting: Counting
+    state: State,
+    choice: ChosenTarget,
+    request: Request,
+    caller: Caller,
+    key: Secret | None,
+    counting: Counting,
 ) -> int | None:
     upstream = choice.upstream
     outgoing = upstream_protocol(upstream.protocol).write_request(request, upstream.target(choice.model))

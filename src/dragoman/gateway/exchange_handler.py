@@ -25,7 +25,7 @@ from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.conditions import RequestTraits
 from ..routing.learned_facts import corrected, new_facts
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
@@ -66,7 +66,7 @@ class ExchangeHandler:
     def __init__(self, state: State, client: ClientProtocol, http: HttpRequest) -> None:
         self.id = new_id()
         self.client = client
-        self.choice: Choice | None = None
+        self.choice: ChosenTarget | None = None
         self.attempt: Attempt | None = None
         self.counters: TargetMetrics | None = None
         """The metrics of `choice`."""
@@ -247,7 +247,7 @@ class ExchangeHandler:
         assert failure is not None  # the router returns at least one choice, or raises
         return await self._send_failure(failure)
 
-    async def _try_keys(self, choice: Choice, incoming: IncomingRequest) -> HttpAnswer | Failed:
+    async def _try_keys(self, choice: ChosenTarget, incoming: IncomingRequest) -> HttpAnswer | Failed:
         """Try one target with its keys, until one of them is not the reason for a failure."""
         state = self._state
         *others, last = await ordered_keys(state, choice.upstream, choice.key, incoming.conversation)
@@ -262,7 +262,7 @@ class ExchangeHandler:
         self._health.key = KeyInUse(state, last, is_last=True)
         return await self._try_target(msgspec.structs.replace(choice, upstream=last.upstream), incoming)
 
-    async def _try_target(self, choice: Choice, incoming: IncomingRequest) -> HttpAnswer | Failed:
+    async def _try_target(self, choice: ChosenTarget, incoming: IncomingRequest) -> HttpAnswer | Failed:
         """Try one target, and retry it as long as a retry may help."""
         state = self._state
         choice = self.choice = state.learned.applied(choice)
@@ -317,7 +317,7 @@ class ExchangeHandler:
                 return failure
             await asyncio.sleep(delay)
 
-    def _attempted(self, choice: Choice, attempt: Attempt, *, left: bool = False) -> None:
+    def _attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
         """Count what an attempt used. `left`: the client did not wait for its end."""
         if self._spending is not None:
             self._spending.attempted(choice, attempt, left=left)
@@ -326,13 +326,13 @@ class ExchangeHandler:
         if self._spending is not None:
             await self._spending.settle()
 
-    async def _end(self, choice: Choice, attempt: Attempt) -> HttpAnswer:
+    async def _end(self, choice: ChosenTarget, attempt: Attempt) -> HttpAnswer:
         """Send the end of the answer. What it used is counted first: the client may ask again at once."""
         self._attempted(choice, attempt)
         await self._settle()
         return attempt.finished() if self.reply is None else await self.reply.end(attempt.last)
 
-    def _record_result(self, choice: Choice, attempt: Attempt) -> None:
+    def _record_result(self, choice: ChosenTarget, attempt: Attempt) -> None:
         """Record the outcome of an answer that the client got, complete or broken off."""
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:

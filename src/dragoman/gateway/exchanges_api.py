@@ -10,7 +10,7 @@ import msgspec
 
 from ..access.identity import Identity
 from ..model.errors import BadRequest, DragomanError, Fault
-from ..observe.receipts import Summary, call_detail, detail, find, parse_query, summary
+from ..observe.receipts import ExchangeSummary, call_detail, detail, find, parse_query, summary
 from ..observe.tap import ClientBytes, Redactor, Track
 from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
@@ -81,7 +81,7 @@ async def _one(state: State, request: HttpRequest) -> HttpResponse:
         receipt = None if track is not None else await state.store.receipt(id)
         if receipt is None or not identity.sees(receipt.key):
             raise NoSuchExchange(f"exchange {id[:40]!r} not found: it may have expired (server.retention)")
-        entry = msgspec.json.decode(receipt.summary, type=Summary)
+        entry = msgspec.json.decode(receipt.summary, type=ExchangeSummary)
         more, own = msgspec.json.decode(receipt.value), []
     # `calls` is a number in the summary and a list in the detail: the detail must come last.
     merged = {**msgspec.to_builtins(entry), **more}

@@ -10,12 +10,14 @@ from ..config.providers import providers, takes_named_choice
 from ..model.messages import Notice, Request
 from ..protocols.base import Outgoing
 from ..protocols.registry import upstream_protocol
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..tools import reask
 from ..tools.reask import Rejected
 
 
-def forced_request(request: Request, rejected: Sequence[Rejected], choice: Choice) -> tuple[Outgoing, Notice]:
+def forced_request(
+    request: Request, rejected: Sequence[Rejected], choice: ChosenTarget
+) -> tuple[Outgoing, Notice]:
     """The request for the target of `choice` that makes the model repeat its rejected calls."""
     name = choice.upstream.provider
     provider = providers().get(name or "")

@@ -17,7 +17,7 @@ from ..config.types import TargetConfig
 from ..model.errors import BadRequest, DragomanError
 from ..model.messages import Media, Message, Notice, Part, Request, Settings, Text, ToolResult
 from ..protocols.base import Target
-from ..store import DESCRIPTIONS, Entry, Key, Store, StoreError
+from ..store import DESCRIPTIONS, Key, Store, StoredEntry, StoreError
 
 _PROMPT = (
     "Describe this image for a model that cannot see it and must work with your words alone. Write down all "
@@ -75,7 +75,7 @@ class Descriptions:
         if not words:
             raise DragomanError("the description is empty")
         with contextlib.suppress(StoreError):  # the next request describes it again
-            await self._store.put([Entry(Key(DESCRIPTIONS, key), words.encode("utf-8", "replace"))])
+            await self._store.put([StoredEntry(Key(DESCRIPTIONS, key), words.encode("utf-8", "replace"))])
         return words
 
     async def _known(self, key: str) -> str | None:

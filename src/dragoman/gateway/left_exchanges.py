@@ -14,7 +14,7 @@ import random
 import msgspec
 
 from ..model.errors import DragomanError
-from ..observe.receipts import Detail, Summary, receipt_from, summary
+from ..observe.receipts import Detail, ExchangeSummary, receipt_from, summary
 from ..observe.tap import Redactor, Subscription, Tap, Track
 from ..shared import SharedState
 from ..store import Receipt, Store
@@ -98,7 +98,7 @@ class LeftExchanges:
 
 def _receipt(data: bytes) -> Receipt:
     note = msgspec.json.decode(data, type=_Note)
-    found = msgspec.json.decode(note.summary, type=Summary)
+    found = msgspec.json.decode(note.summary, type=ExchangeSummary)
     if found.outcome == "running":
         found = msgspec.structs.replace(found, outcome=_OUTCOME, error=_WHY)
     shown = msgspec.json.encode(found)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..config.types import ServerConfig, TlsConfig
 from ..model.errors import DragomanError
-from ..transport.server import Limits, Listener
+from ..transport.server import Listener, ServerLimits
 from ..transport.server.forwarded import TrustedProxies
 from .app import App
 from .state import State
@@ -26,7 +26,7 @@ class GatewayServer:
     def __init__(self, state: State) -> None:
         self._state = state
         self._server = server = state.config.server
-        limits = Limits(
+        limits = ServerLimits(
             body=server.max_body,
             connections=_max_connections(server.max_connections),
             timeout=server.client_timeout,

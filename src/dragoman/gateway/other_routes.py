@@ -7,7 +7,7 @@ from ..model.errors import DragomanError, Fault
 from ..protocols.base import ClientProtocol
 from ..protocols.facts import OtherEndpoint
 from ..protocols.registry import PROTOCOLS, upstream_protocol
-from ..routing.router import Choice, NoRoute
+from ..routing.router import ChosenTarget, NoRoute
 from .state import State
 
 
@@ -25,7 +25,9 @@ def speaks(upstream: UpstreamConfig, client: ClientProtocol) -> bool:
     return upstream.protocol in _protocols(client)
 
 
-def choices(state: State, client: ClientProtocol, endpoint: OtherEndpoint, model: str) -> tuple[Choice, ...]:
+def choices(
+    state: State, client: ClientProtocol, endpoint: OtherEndpoint, model: str
+) -> tuple[ChosenTarget, ...]:
     """The targets, in the order to try them. Raises `NotPassed` if there is none.
 
     A model goes where its route sends it. A request without a model, or with one that has no route, goes to
@@ -48,14 +50,14 @@ def choices(state: State, client: ClientProtocol, endpoint: OtherEndpoint, model
 
 def _declared(
     state: State, client: ClientProtocol, endpoint: OtherEndpoint, model: str
-) -> tuple[Choice, ...]:
+) -> tuple[ChosenTarget, ...]:
     """The first upstream that has the endpoint. Only one: files and batches exist at one upstream only."""
     for upstream in state.config.upstreams.values():
         if endpoint.name in upstream.other_endpoints and speaks(upstream, client):
             why = f'the first upstream with "{endpoint.name}" in other_endpoints'
             key = f"{upstream.name}/{model or endpoint.name}"
             target = upstream.target(model)
-            return (Choice(upstream=upstream, model=model, params={}, why=why, key=key, target=target),)
+            return (ChosenTarget(upstream=upstream, model=model, params={}, why=why, key=key, target=target),)
     return ()
 
 

@@ -25,7 +25,7 @@ from ..protocols.common.failures import UpstreamFailed
 from ..protocols.facts import OtherEndpoint
 from ..protocols.registry import upstream_protocol
 from ..routing.health import TRANSIENT
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..transport.client import Response, Upload
 from ..transport.server import (
     ClientGone,
@@ -78,7 +78,7 @@ class PassThrough:
         """`root` is the part of the path that `endpoint.path` comes after."""
         self.id = new_id()
         self.client = client
-        self.choice: Choice | None = None
+        self.choice: ChosenTarget | None = None
         self.attempt: Attempt | None = None
         self.counters: TargetMetrics | None = None
         self.outcome = "cancelled"
@@ -166,7 +166,7 @@ class PassThrough:
         await self._admit(who.identity, targets[0])
         return await self._try_targets(targets)
 
-    async def _admit(self, identity: Identity, choice: Choice) -> None:
+    async def _admit(self, identity: Identity, choice: ChosenTarget) -> None:
         """Check that the key may use the model, and reserve what the request may use of its limits."""
         if identity.models and not self._model:
             raise ModelNotAllowed(
@@ -182,7 +182,7 @@ class PassThrough:
     def _content_type(self) -> str:
         return self._http.headers.get("content-type", "")
 
-    async def _try_targets(self, targets: tuple[Choice, ...]) -> HttpAnswer:
+    async def _try_targets(self, targets: tuple[ChosenTarget, ...]) -> HttpAnswer:
         """Try the targets in order, until one answers. Only a body that was read whole can be sent again."""
         state = self._state
         again = bool(self._endpoint.model) or not self._http.has_body
@@ -209,7 +209,7 @@ class PassThrough:
             if not again or not left or failure.kind not in TRANSIENT:
                 return self._failed(failure)
 
-    async def _ask(self, choice: Choice, refused: OutgoingHeaders | None) -> HttpAnswer:
+    async def _ask(self, choice: ChosenTarget, refused: OutgoingHeaders | None) -> HttpAnswer:
         """Send the request to one target, and pass its answer on."""
         http, upstream, track = self._http, choice.upstream, self.track
         self._refusal = None
@@ -241,7 +241,7 @@ class PassThrough:
                 raise UpstreamFailed(failure)
             return await self._pass(response, choice)
 
-    def _url(self, choice: Choice) -> str:
+    def _url(self, choice: ChosenTarget) -> str:
         """The upstream's URL. The client's path may have another root, or name another model."""
         path = self._http.path[len(self._root) :]
         if self._endpoint.model == "path":
@@ -256,7 +256,7 @@ class PassThrough:
         query = urlencode([(name, value) for name, value in parse_qsl(asked, True) if name != "key"])
         return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
-    def _renamed(self, choice: Choice) -> bytes | Upload:
+    def _renamed(self, choice: ChosenTarget) -> bytes | Upload:
         """The body for one target."""
         http, endpoint = self._http, self._endpoint
         if not endpoint.model:
@@ -271,7 +271,7 @@ class PassThrough:
         return renamed(self._body, self._content_type, choice.model, within=within, prefix=prefix)
 
     async def _outgoing(
-        self, choice: Choice, url: str, body: bytes | Upload, refused: OutgoingHeaders | None
+        self, choice: ChosenTarget, url: str, body: bytes | Upload, refused: OutgoingHeaders | None
     ) -> OutgoingHeaders:
         given = self._http.headers
         client = self.client
@@ -298,7 +298,7 @@ class PassThrough:
                 raise
             raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
-    def _answer_headers(self, response: Response, choice: Choice) -> dict[str, str]:
+    def _answer_headers(self, response: Response, choice: ChosenTarget) -> dict[str, str]:
         """The upstream's headers that pass to the client."""
         endpoints = self.client.endpoints
         headers = {name: response.headers[name] for name in _ANSWERED if name in response.headers}
@@ -321,7 +321,7 @@ class PassThrough:
     def _gateway(self) -> str:
         return gateway_url(self._http, secure=self._state.config.server.tls is not None)
 
-    async def _pass(self, response: Response, choice: Choice) -> HttpAnswer:
+    async def _pass(self, response: Response, choice: ChosenTarget) -> HttpAnswer:
         """Pass the upstream's answer to the client while it arrives."""
         headers, endpoint, http = self._answer_headers(response, choice), self._endpoint, self._http
         if endpoint.links:
@@ -355,7 +355,7 @@ class PassThrough:
             track.bytes_out += len(chunk)
         return size + len(chunk)
 
-    def _succeeded(self, choice: Choice, body: bytes) -> None:
+    def _succeeded(self, choice: ChosenTarget, body: bytes) -> None:
         self.outcome = "ok"
         if self._state.health.failing:
             self._state.health.succeeded(choice.key)

@@ -10,7 +10,7 @@ from ..config.providers import takes_named_choice
 from ..model.messages import Notice, Request, ToolChoice
 from ..protocols.registry import upstream_protocol
 from ..routing.model_limits import clamp
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..store import searches
 from ..tools import loop_policy
 from ..tools.search import SearchTool, hosted_search
@@ -30,7 +30,7 @@ class Prepared(msgspec.Struct, frozen=True):
     """The function for which Dragoman has to run the searches."""
 
 
-async def prepare(state: State, request: Request, choice: Choice, scope: str) -> Prepared:
+async def prepare(state: State, request: Request, choice: ChosenTarget, scope: str) -> Prepared:
     """Prepare `request` for the target of `choice`."""
     request, notices = _within_limits(state, request, choice)
     if images.cannot_see(choice.target):
@@ -54,7 +54,9 @@ async def prepare(state: State, request: Request, choice: Choice, scope: str) ->
     return Prepared(request, (*notices, *more), search)
 
 
-def _within_limits(state: State, request: Request, choice: Choice) -> tuple[Request, tuple[Notice, ...]]:
+def _within_limits(
+    state: State, request: Request, choice: ChosenTarget
+) -> tuple[Request, tuple[Notice, ...]]:
     """Not more tokens than the model gives, and not in circles."""
     notices: tuple[Notice, ...] = ()
     if request.settings.max_tokens is not None:
@@ -71,7 +73,7 @@ def _within_limits(state: State, request: Request, choice: Choice) -> tuple[Requ
     return request, notices
 
 
-def _with_choice(request: Request, choice: Choice) -> tuple[Request, tuple[Notice, ...]]:
+def _with_choice(request: Request, choice: ChosenTarget) -> tuple[Request, tuple[Notice, ...]]:
     """For a server that ignores the name of a chosen tool: this tool only, and a call is required."""
     wanted = request.settings.tool_choice
     if wanted is None or wanted.mode != "named" or takes_named_choice(choice.upstream.provider):
@@ -86,7 +88,7 @@ def _with_choice(request: Request, choice: Choice) -> tuple[Request, tuple[Notic
 
 
 async def _without_images(
-    state: State, request: Request, choice: Choice, scope: str
+    state: State, request: Request, choice: ChosenTarget, scope: str
 ) -> tuple[Request, tuple[Notice, ...]]:
     config = state.config.images
     target = config.describe_with

@@ -13,7 +13,7 @@ from ..config.limits import MICRO
 from ..model.events import NO_USAGE, Usage
 from ..model.messages import Request
 from ..observe.tap import Track
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..routing.token_estimate import parts_tokens, prompt_tokens
 from .attempt import Attempt
 from .keyring import NO_OUTGOING_HEADERS
@@ -34,11 +34,11 @@ class Spending:
         self._counts = any(_counts_tokens(meter) for meter in limits)
         """Must tokens be counted, and not only requests?"""
 
-    async def reserve(self, request: Request, choose: Callable[[], tuple[Choice, ...]]) -> None:
+    async def reserve(self, request: Request, choose: Callable[[], tuple[ChosenTarget, ...]]) -> None:
         """Reserve what `request` may use. Raises LimitReached, or NoRoute from `choose`."""
         await self._admit(self._estimate(request, choose()[0]) if self._counts else Use())
 
-    async def reserve_tokens(self, choice: Choice, tokens: int) -> None:
+    async def reserve_tokens(self, choice: ChosenTarget, tokens: int) -> None:
         """The same for a request that passes as it is, by an estimate of its tokens."""
         use = Use(tokens, self._price(choice, Usage(input=tokens, output=0)))
         await self._admit(use if self._counts else Use())
@@ -47,7 +47,7 @@ class Spending:
         self._admission = await self._state.limiter.admit(self._limits, use)
         self._track.limit_warnings += self._admission.warnings
 
-    def _estimate(self, request: Request, choice: Choice) -> Use:
+    def _estimate(self, request: Request, choice: ChosenTarget) -> Use:
         self._prompt = prompt_tokens(request)
         most = self._state.limits.of(choice.upstream, choice.model).max_output
         asked = request.settings.max_tokens or most or choice.upstream.facts.default_max_tokens
@@ -55,13 +55,13 @@ class Spending:
         micros = self._price(choice, Usage(input=self._prompt, output=output))
         return Use(self._prompt + output, micros)
 
-    def attempted(self, choice: Choice, attempt: Attempt, *, left: bool = False) -> None:
+    def attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
         """Count one attempt. Failed attempts cost money too. `left`: the client did not wait for its end."""
         if not self._counts:
             return
         self.used(choice, used_by(attempt, self._prompt, left=left))
 
-    def used(self, choice: Choice, usage: Usage) -> None:
+    def used(self, choice: ChosenTarget, usage: Usage) -> None:
         """Count the tokens and the cost of one answer."""
         if usage is NO_USAGE or not self._counts:
             return
@@ -71,11 +71,11 @@ class Spending:
         if micros is None:
             self._warn_unpriced(choice)
 
-    def _price(self, choice: Choice, usage: Usage) -> int | None:
+    def _price(self, choice: ChosenTarget, usage: Usage) -> int | None:
         cost = self._state.prices.cost(choice.upstream, choice.model, usage, self._track.at)
         return None if cost is None else round(cost * MICRO)
 
-    def _warn_unpriced(self, choice: Choice) -> None:
+    def _warn_unpriced(self, choice: ChosenTarget) -> None:
         for meter in self._limits:
             if isinstance(meter, BudgetMeter) and meter.budget.unit == "money":
                 why = f"{meter.owner}: {meter.shown} does not count it, the price of {choice.key} is unknown"

@@ -35,7 +35,7 @@ from ..routing.health import Health
 from ..routing.learned_facts import LearnedFacts
 from ..routing.model_limits import LimitsCache
 from ..routing.reliability import Rating
-from ..routing.router import Choice, Router, sticky, targets
+from ..routing.router import ChosenTarget, Router, sticky, targets
 from ..shared import BatchedCounters, LocalState, open_shared
 from ..store import open_store
 from ..store.memory import Memories
@@ -220,13 +220,13 @@ class State:
             track_issuers=self._protocol_counts[client] > 1,
         )
 
-    def targets_for(self, incoming: IncomingRequest) -> tuple[Choice, ...]:
+    def targets_for(self, incoming: IncomingRequest) -> tuple[ChosenTarget, ...]:
         """The targets for a request, in the order in which they are tried. The replay server has its own."""
         return self.choices(incoming.request.model, incoming.conversation, incoming.traits)
 
     def choices(
         self, model: str, conversation: Callable[[], str] = str, traits: Traits | None = None
-    ) -> tuple[Choice, ...]:
+    ) -> tuple[ChosenTarget, ...]:
         """The targets for `model`, in the order in which they are tried.
 
         On a route with weights, all requests of one `conversation` get the same order. A request without a
@@ -237,7 +237,7 @@ class State:
 
     def _routed(
         self, model: str, conversation: Callable[[], str], traits: Traits | None
-    ) -> tuple[Choice, ...]:
+    ) -> tuple[ChosenTarget, ...]:
         def draw() -> float:
             key = conversation()
             return sticky(key) if key else self.random()

@@ -6,7 +6,7 @@ from ..model.events import Failed
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import TARGET_SPECIFIC, TRANSIENT, backoff
 from ..routing.key_order import belongs_to_key, cooldown
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from .attempt import Attempt
 from .state import State
 from .upstream_keys import KeyInUse
@@ -34,20 +34,20 @@ class TargetHealth:
         self.key: KeyInUse | None = None
         """Set while an upstream with several keys is tried."""
 
-    def began(self, choice: Choice) -> None:
+    def began(self, choice: ChosenTarget) -> None:
         health = self._state.health
         if health.failing:
             health.began(choice.key, self._state.monotonic())
             if self.key is not None:
                 self.key.began()
 
-    def abandoned(self, choice: Choice) -> None:
+    def abandoned(self, choice: ChosenTarget) -> None:
         """The attempt says nothing about the target, nor about its key."""
         self._state.health.abandoned(choice.key)
         if self.key is not None:
             self.key.abandoned()
 
-    def succeeded(self, choice: Choice, attempt: Attempt) -> None:
+    def succeeded(self, choice: ChosenTarget, attempt: Attempt) -> None:
         health = self._state.health
         if health.failing:
             health.succeeded(choice.key)
@@ -55,7 +55,7 @@ class TargetHealth:
                 self.key.sent(attempt.sent_headers.credential)
                 self.key.succeeded()
 
-    def failed(self, choice: Choice, failure: Failed, attempt: Attempt) -> bool:
+    def failed(self, choice: ChosenTarget, failure: Failed, attempt: Attempt) -> bool:
         """Count a failure if the target, or its key, caused it. Returns whether it did."""
         health, key = self._state.health, self.key
         wait = 0.0 if failure.used_up and failure.retry_after is None else failure.retry_after
@@ -73,14 +73,14 @@ class TargetHealth:
         health.abandoned(choice.key)
         return False
 
-    async def may_be_renewed(self, choice: Choice, attempt: Attempt) -> bool:
+    async def may_be_renewed(self, choice: ChosenTarget, attempt: Attempt) -> bool:
         """Is a refused key worth another try? While other keys are left, only if it has changed."""
         if self.key is None or self.key.is_last:
             return True
         return await self._state.keyring.changed_since(choice.upstream, attempt.sent_headers)
 
     def retry_delay(
-        self, choice: Choice, failed: UpstreamFailed, attempt: Attempt, tries: int, retries: int
+        self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempt, tries: int, retries: int
     ) -> float | None:
         """Seconds to wait before the same target is tried again. None: do not retry it."""
         failure = failed.failure

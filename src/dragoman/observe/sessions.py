@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ..store import Receipt, ReceiptQuery, SessionQuery, SessionRow, Store
-from .caching import Explanation, PromptPrint, Turn, explain_all
-from .receipts import Summary
+from .caching import CacheTurn, Explanation, PromptPrint, explain_all
+from .receipts import ExchangeSummary
 from .receipts.query import MOST, USUAL, cursor_parameter, number_parameter, page_end, text_parameter
 
 MOST_TURNS = 1000
@@ -54,7 +54,7 @@ class SessionPage(msgspec.Struct, frozen=True):
 class SessionTurn(msgspec.Struct, frozen=True):
     """One exchange of a session."""
 
-    exchange: Summary
+    exchange: ExchangeSummary
     cache: Explanation
 
 
@@ -79,7 +79,7 @@ class _Detail(msgspec.Struct):
     cached: int | None = None
 
 
-_summary = msgspec.json.Decoder(Summary).decode
+_summary = msgspec.json.Decoder(ExchangeSummary).decode
 _detail = msgspec.json.Decoder(_Detail).decode
 
 
@@ -125,8 +125,8 @@ def turns_of(receipts: Sequence[Receipt]) -> list[SessionTurn]:
     return [SessionTurn(entry, cache) for entry, cache in zip(shown, explain_all(turns), strict=True)]
 
 
-def _turn(entry: Summary, of: _Detail) -> Turn:
-    return Turn(
+def _turn(entry: ExchangeSummary, of: _Detail) -> CacheTurn:
+    return CacheTurn(
         id=entry.id,
         at=entry.at,
         seconds=entry.seconds,

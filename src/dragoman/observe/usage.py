@@ -60,7 +60,7 @@ class Series(msgspec.Struct, frozen=True):
     points: list[Sums]
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question for usage."""
 
     by: UsageGroup
@@ -86,12 +86,12 @@ class UsageRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = _LISTED
 
 
-async def report(store: Store, wanted: UsageRequest) -> Report:
+async def report(store: Store, wanted: UsageRequest) -> UsageReport:
     """Ask the store for the sums."""
     query = wanted.query
     (total,) = [*await store.usage(msgspec.structs.replace(query, by="all")), UsageRow(group="all")][:1]
     rows = _sorted(await store.usage(query), query.by, wanted.order)
-    found = Report(
+    found = UsageReport(
         by=query.by,
         since=query.since,
         until=query.until,

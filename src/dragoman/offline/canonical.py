@@ -31,7 +31,7 @@ Form = dict[str, Any]
 
 def canonical(request: Request) -> Form:
     """The canonical form of `request`: JSON values only."""
-    reader = _Reader(request)
+    reader = _CanonicalReader(request)
     settings = request.settings
     choice = settings.tool_choice
     form: Form = {
@@ -45,7 +45,7 @@ def canonical(request: Request) -> Form:
     return reader.stable(form)
 
 
-class _Reader:
+class _CanonicalReader:
     def __init__(self, request: Request) -> None:
         self._ids: dict[str, str] = {}
         found = {

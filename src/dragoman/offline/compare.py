@@ -21,10 +21,10 @@ from ..model.events import Usage
 from ..observe.tap import Track
 from ..protocols.registry import open_headers
 from ..recording import RecordingError
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..tools.receipts import CallReceipt
 from ..transport.client import open_client
-from .library import Entry, Library, in_time, read_entry, recorded_answer
+from .library import Library, RecordingEntry, in_time, read_entry, recorded_answer
 
 _GRACE = 1.0
 _LARGEST = 1 << 28
@@ -42,7 +42,7 @@ class JudgedCalls(msgspec.Struct, frozen=True):
     """Calls that do not fit their schema, are cut, or name a tool that was not offered."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One answer to one turn."""
 
     turn: int
@@ -66,11 +66,11 @@ class AgainstState(State):
         self.ended: asyncio.Queue[Track] = asyncio.Queue()
         self.tap.on_end = self.ended.put_nowait
 
-    def targets_for(self, incoming: IncomingRequest) -> tuple[Choice, ...]:
+    def targets_for(self, incoming: IncomingRequest) -> tuple[ChosenTarget, ...]:
         return self.choices(self.target)
 
 
-def session(path: Path) -> list[Entry]:
+def session(path: Path) -> list[RecordingEntry]:
     """The turns of a recorded conversation: one recording, or all of a folder. Raises RecordingError."""
     entries = in_time(Library(path).entries) if path.is_dir() else [read_entry(path)]
     if not entries:
@@ -78,7 +78,9 @@ def session(path: Path) -> list[Entry]:
     return entries
 
 
-async def compare(config: Config, entries: Sequence[Entry], targets: Sequence[str]) -> AsyncIterator[Row]:
+async def compare(
+    config: Config, entries: Sequence[RecordingEntry], targets: Sequence[str]
+) -> AsyncIterator[ComparedAnswer]:
     """A row for each turn's recording and for each target, as they come."""
     _check(config, targets)
     server = msgspec.structs.replace(
@@ -116,7 +118,7 @@ def _check(config: Config, targets: Sequence[str]) -> None:
             )
 
 
-async def _ask(url: str, state: AgainstState, entry: Entry) -> Track:
+async def _ask(url: str, state: AgainstState, entry: RecordingEntry) -> Track:
     asked = entry.recording.request
     assert asked is not None
     async with open_client({"content-type": "application/json"}) as client:
@@ -128,8 +130,8 @@ async def _ask(url: str, state: AgainstState, entry: Entry) -> Track:
     return await asyncio.wait_for(state.ended.get(), _ENDED_SECONDS)
 
 
-def _row(turn: int, target: str, track: Track) -> Row:
-    return Row(
+def _row(turn: int, target: str, track: Track) -> ComparedAnswer:
+    return ComparedAnswer(
         turn=turn,
         target=target,
         outcome=track.outcome,
@@ -141,10 +143,10 @@ def _row(turn: int, target: str, track: Track) -> Row:
     )
 
 
-def _recorded(turn: int, entry: Entry) -> Row:
+def _recorded(turn: int, entry: RecordingEntry) -> ComparedAnswer:
     exchange, _ = recorded_answer(entry)
     ended = entry.recording.ended
-    return Row(
+    return ComparedAnswer(
         turn=turn,
         target="",
         outcome=ended.outcome if ended else "",

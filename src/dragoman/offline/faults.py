@@ -14,7 +14,7 @@ from ..model.errors import DragomanError
 from ..model.messages import Request
 from ..protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS
 from ..wire.reader import FrameReader
-from .library import Entry, recorded_answer
+from .library import RecordingEntry, recorded_answer
 
 _PREFIX = "demo-"
 _CUT = "cut"
@@ -50,13 +50,13 @@ def parse_fault(written: str) -> Fault:
     return Fault(found["name"], event, turn)
 
 
-def upstream_of(entry: Entry, fault: Fault | None) -> str:
+def upstream_of(entry: RecordingEntry, fault: Fault | None) -> str:
     """The protocol in which the answer is given: the recorded one, if faults can be written in it."""
     recorded = entry.calls[0].request.protocol
     return recorded if fault is None or recorded in PROTOCOLS else DEFAULT_PROTOCOL.name
 
 
-def faulty(entry: Entry, fault: Fault, request: Request, attempt: int) -> Reply:
+def faulty(entry: RecordingEntry, fault: Fault, request: Request, attempt: int) -> Reply:
     """The recorded answer with `fault`. `attempt` counts equal requests."""
     protocol = upstream_of(entry, fault)
     context = ReplyContext(

@@ -33,7 +33,7 @@ class NoRecording(DragomanError):
     fault: Fault = "client"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class RecordingEntry(msgspec.Struct, frozen=True):
     """One usable recording."""
 
     path: Path
@@ -57,9 +57,9 @@ class Library:
                 f"{folder} is not a folder: give the folder of `dragoman serve --record DIR`"
             )
         self.folder = folder
-        self._entries: dict[str, list[Entry]] = {}
+        self._entries: dict[str, list[RecordingEntry]] = {}
         self._asked: Counter[str] = Counter()
-        found: list[Entry] = []
+        found: list[RecordingEntry] = []
         for path in folder.rglob(f"*{ENDING}"):
             try:
                 found.append(_entry(path, load(path)))
@@ -72,10 +72,10 @@ class Library:
         return sum(map(len, self._entries.values()))
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RecordingEntry]:
         return [entry for entries in self._entries.values() for entry in entries]
 
-    def match(self, request: Request) -> Entry:
+    def match(self, request: Request) -> RecordingEntry:
         """The recording that answers `request`. Raises NoRecording.
 
         Of several recordings with the same request, the first request gets the first one, and so on; the last
@@ -104,12 +104,12 @@ class Library:
         )
 
 
-def in_time(entries: Iterable[Entry]) -> list[Entry]:
+def in_time(entries: Iterable[RecordingEntry]) -> list[RecordingEntry]:
     """The entries in the order of their requests, by the time inside: names have only seconds."""
     return sorted(entries, key=lambda entry: (entry.recording.begun.at, entry.path))
 
 
-def read_entry(path: Path) -> Entry:
+def read_entry(path: Path) -> RecordingEntry:
     """One recording. Raises RecordingError if it cannot be used."""
     try:
         return _entry(path, load(path))
@@ -117,7 +117,7 @@ def read_entry(path: Path) -> Entry:
         raise RecordingError(f"{path} cannot be used: {error}") from None
 
 
-def recorded_answer(entry: Entry) -> tuple[Exchange, Answer]:
+def recorded_answer(entry: RecordingEntry) -> tuple[Exchange, Answer]:
     """What the recorded model said first, mended: the translation after its end, and the content."""
     call = entry.calls[0]
     setup = call.request.setup
@@ -132,7 +132,7 @@ def recorded_answer(entry: Entry) -> tuple[Exchange, Answer]:
     return exchange, collect(events)
 
 
-def _entry(path: Path, recording: Recording) -> Entry:
+def _entry(path: Path, recording: Recording) -> RecordingEntry:
     asked = recording.request
     if asked is None or is_partial(recording) or (recording.ended and recording.ended.dropped):
         raise RecordingError("it is not complete")
@@ -140,7 +140,7 @@ def _entry(path: Path, recording: Recording) -> Entry:
         raise RecordingError("no upstream was asked")
     client = client_protocol(recording.begun.client, asked.path)
     request = client.read_request(asked.body, asked.path)
-    return Entry(path, recording, request, canonical(request))
+    return RecordingEntry(path, recording, request, canonical(request))
 
 
 def _key(form: Form) -> str:

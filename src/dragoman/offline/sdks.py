@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Sdk(NamedTuple):
+class SdkVariables(NamedTuple):
     """Where an SDK reads its base URL and its key."""
 
     path: str
@@ -14,10 +14,10 @@ class Sdk(NamedTuple):
     key_variable: str
 
 
-SDKS: dict[str, Sdk] = {
-    "anthropic": Sdk("", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-    "openai-chat": Sdk("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    "openai-responses": Sdk("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    "gemini": Sdk("", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
+SDKS: dict[str, SdkVariables] = {
+    "anthropic": SdkVariables("", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+    "openai-chat": SdkVariables("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "openai-responses": SdkVariables("/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "gemini": SdkVariables("", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
 }
 """By protocol."""

@@ -23,11 +23,11 @@ from ..observe.tap import Track
 from ..protocols.registry import DEFAULT_PROTOCOL
 from ..recording.kept_failures import KeptFailures
 from ..recording.retention import RecordingLimits
-from ..routing.router import Choice
+from ..routing.router import ChosenTarget
 from ..transport.client import open_client
 from .faults import Fault, faulty, upstream_of
-from .library import Entry, Library, NoRecording
-from .upstream import ORIGIN, Answer, Answers, opening
+from .library import Library, NoRecording, RecordingEntry
+from .upstream import ORIGIN, Answers, RecordedAnswer, opening
 
 log = logging.getLogger("dragoman.replay")
 
@@ -71,7 +71,7 @@ class ReplayState(State):
         )
         self.tap.on_end = self._over
 
-    def targets_for(self, incoming: IncomingRequest) -> tuple[Choice, ...]:
+    def targets_for(self, incoming: IncomingRequest) -> tuple[ChosenTarget, ...]:
         """The recording that answers the request, as a target. Raises NoRecording."""
         self._turns += 1
         try:
@@ -91,20 +91,20 @@ class ReplayState(State):
         await super().close()
         await asyncio.to_thread(self._new.close)
 
-    def _choice(self, entry: Entry, incoming: IncomingRequest) -> Choice:
+    def _choice(self, entry: RecordingEntry, incoming: IncomingRequest) -> ChosenTarget:
         self._attempts[entry.path] += 1
         turn = self._turns
         fault = next((fault for fault in self._settings.faults if fault.turn in (None, turn)), None)
         if fault is None:
-            answer = Answer(entry.calls)
+            answer = RecordedAnswer(entry.calls)
         else:
-            answer = Answer(reply=faulty(entry, fault, incoming.request, self._attempts[entry.path]))
+            answer = RecordedAnswer(reply=faulty(entry, fault, incoming.request, self._attempts[entry.path]))
         base = self._bases[incoming.id] = self._answers.add(answer)
         protocol = upstream_of(entry, fault)
         name = entry.calls[0].request.upstream
         upstream = UpstreamConfig(name=name, protocol=protocol, endpoint=endpoint(base, protocol))
         model = incoming.request.model
-        return Choice(
+        return ChosenTarget(
             upstream=upstream,
             model=model,
             params={},
@@ -170,7 +170,7 @@ def _replay_config(folder: Path, host: str, port: int) -> Config:
     return msgspec.structs.replace(config, tools=_tools(entries))
 
 
-def _tools(entries: Sequence[Entry]) -> ToolsConfig:
+def _tools(entries: Sequence[RecordingEntry]) -> ToolsConfig:
     """The tool settings under which the recordings were made: they decide which requests follow."""
     setups = (call.request.setup for entry in entries for call in entry.calls)
     options = next((setup.options for setup in setups if setup is not None), None)

@@ -32,7 +32,7 @@ ORIGIN = "http://replay.invalid"
 _NOT_HERE = Reply(status=404, steps=(b'{"error":{"message":"this is only a recording"}}',))
 
 
-class Answer:
+class RecordedAnswer:
     """What one exchange gets from its upstream, request by request."""
 
     def __init__(self, calls: tuple[RecordedCall, ...] = (), reply: Reply | None = None) -> None:
@@ -58,16 +58,16 @@ class Answers:
     """The answers that wait for the upstream requests of their exchanges."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Answer] = {}
+        self._waiting: dict[str, RecordedAnswer] = {}
         self._number = 0
 
-    def add(self, answer: Answer) -> str:
+    def add(self, answer: RecordedAnswer) -> str:
         """Returns the base URL at which this answer is found."""
         self._number += 1
         self._waiting[str(self._number)] = answer
         return f"{ORIGIN}/{self._number}"
 
-    def at(self, url: str) -> Answer | None:
+    def at(self, url: str) -> RecordedAnswer | None:
         return self._waiting.get(urlsplit(url).path.split("/")[1])
 
     def remove(self, base_url: str) -> None:

@@ -16,8 +16,8 @@ from .common.fields import Body
 from .common.tool_names import NameRule, ToolNames
 from .facts import (
     BEARER,
-    Address,
     Auth,
+    BaseUrlRule,
     Compaction,
     Counting,
     Endpoints,
@@ -25,7 +25,7 @@ from .facts import (
     ModelListFormat,
     OutputLimiter,
     ReasoningReplay,
-    Sdk,
+    SdkObjects,
     Server,
     SocketFormat,
     ToolForm,
@@ -216,7 +216,7 @@ class UpstreamProtocol(BaseProtocol, frozen=True, kw_only=True):
 
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
-    address: Address
+    address: BaseUrlRule
     headers: Callable[[Target], dict[str, str]] = no_headers
     upstream_defaults: dict[str, Any] = {}
 
@@ -227,12 +227,12 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to check which frames may pass unchanged."""
-    address: Address
+    address: BaseUrlRule
     limit_output: OutputLimiter
     headers: Callable[[Target], dict[str, str]] = no_headers
     """The headers that a request needs besides the credential."""
     upstream_defaults: dict[str, Any] = {}
     """Defaults for upstreams of this protocol: keys of `[upstreams.NAME]`."""
     tool_form: ToolForm
-    sdk: Sdk
+    sdk: SdkObjects
     server: Server = Server()

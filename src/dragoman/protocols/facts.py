@@ -245,7 +245,7 @@ def _own_version(path: str, query: str) -> bool:
     return "api-version=" in query or _VERSION.search(re.sub(r"/v1(beta)?$", "", path)) is not None
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class BaseUrlRule(msgspec.Struct, frozen=True, kw_only=True):
     """How to read an upstream's base URL."""
 
     endpoint: str
@@ -273,7 +273,7 @@ def _unchanged(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-class Sdk(msgspec.Struct, frozen=True, kw_only=True):
+class SdkObjects(msgspec.Struct, frozen=True, kw_only=True):
     """How to recognise the objects of a protocol's SDK."""
 
     whole: Callable[[Obj, str], bool | None]

@@ -14,7 +14,7 @@ import msgspec
 from ..model.events import Failed, FailureKind
 from ..protocols.base import Target
 from ..protocols.model_facts import facts_in_refusal
-from .router import Choice
+from .router import ChosenTarget
 
 # Clients may invent model names. This bounds the memory that they can use.
 _MOST_TARGETS = 1024
@@ -26,12 +26,12 @@ class LearnedFacts:
     def __init__(self) -> None:
         self._learned: dict[str, dict[str, Any]] = {}
 
-    def applied(self, choice: Choice) -> Choice:
+    def applied(self, choice: ChosenTarget) -> ChosenTarget:
         """`choice` with the learned facts of its target."""
         learned = self._learned.get(choice.key) if self._learned else None
         return corrected(choice, learned) if learned else choice
 
-    def remember(self, choice: Choice, facts: dict[str, Any]) -> None:
+    def remember(self, choice: ChosenTarget, facts: dict[str, Any]) -> None:
         """Store new facts about this target."""
         if len(self._learned) >= _MOST_TARGETS:
             self._learned.clear()
@@ -47,7 +47,7 @@ def new_facts(failure: Failed, target: Target) -> dict[str, Any]:
     return {name: fact for name, fact in found.items() if getattr(takes, name) != fact}
 
 
-def corrected(choice: Choice, facts: dict[str, Any]) -> Choice:
+def corrected(choice: ChosenTarget, facts: dict[str, Any]) -> ChosenTarget:
     """`choice` with these facts about its model."""
     known = msgspec.structs.replace(choice.target.takes, **facts)
     target = msgspec.structs.replace(choice.target, facts=known)

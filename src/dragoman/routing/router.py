@@ -48,7 +48,7 @@ class NoRoute(DragomanError):
     fault: Fault = "client"
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class ChosenTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One target for one request."""
 
     upstream: UpstreamConfig
@@ -83,13 +83,13 @@ class Router:
         self._config = config
         self._ratings: Mapping[str, Rating] = {}
         self.wants_ratings = any(route.prefer == "reliable" for route in config.routes)
-        self.cached: dict[str, tuple[Choice, ...]] = {}
+        self.cached: dict[str, tuple[ChosenTarget, ...]] = {}
         """Cached choices by model name. Routes with weights or conditions are not cached: each request draws
         again, and may meet other conditions."""
 
     def route(
         self, model: str, health: Health, now: float, draw: Draw, traits: Traits | None = None
-    ) -> tuple[Choice, ...]:
+    ) -> tuple[ChosenTarget, ...]:
         """The targets in the order to try them, at least one. `draw` decides between weights.
 
         Without `traits`, no route with conditions matches.
@@ -104,7 +104,7 @@ class Router:
         self._ratings = ratings
         self.cached.clear()
 
-    def _choose(self, model: str, draw: Draw, traits: Traits | None) -> tuple[Choice, ...]:
+    def _choose(self, model: str, draw: Draw, traits: Traits | None) -> tuple[ChosenTarget, ...]:
         config = self._config
         name = model.removeprefix("models/")  # Gemini clients may send this prefix
         conditional = any(r.when is not None and glob_matches(r.match, name) for r in config.routes)
@@ -123,7 +123,7 @@ class Router:
             self.cached[model] = choices
         return choices
 
-    def _reliable_first(self, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    def _reliable_first(self, choices: tuple[ChosenTarget, ...]) -> tuple[ChosenTarget, ...]:
         ordered = by_reliability(choices, [choice.key for choice in choices], self._ratings)
         return tuple(
             msgspec.structs.replace(choice, why=f"{choice.why}, by reliability: {reason}")
@@ -131,12 +131,12 @@ class Router:
         )
 
 
-def route(config: Config, model: str) -> tuple[Choice, ...]:
+def route(config: Config, model: str) -> tuple[ChosenTarget, ...]:
     """The targets for `model` if all are healthy. Of targets with weights, the first comes first."""
     return Router(config).route(model, Health(), 0.0, float)
 
 
-def _key(choice: Choice) -> str:
+def _key(choice: ChosenTarget) -> str:
     return choice.key
 
 
@@ -265,10 +265,10 @@ def _tier(tiers: TiersConfig, name: str) -> Iterator[_Match]:
             yield _Match(listed, f"tier {size}")
 
 
-def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice:
+def _choice(config: Config, target: TargetConfig, name: str, why: str) -> ChosenTarget:
     upstream = config.upstreams[target.upstream]
     model = target.model.replace("*", name)
-    return Choice(
+    return ChosenTarget(
         upstream=upstream,
         model=model,
         params=target.params,
@@ -278,9 +278,9 @@ def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice
     )
 
 
-def _unique(choices: list[Choice]) -> tuple[Choice, ...]:
+def _unique(choices: list[ChosenTarget]) -> tuple[ChosenTarget, ...]:
     """Drop repeated targets: `up/m` and `up/*` may be the same."""
-    by_key: dict[str, Choice] = {}
+    by_key: dict[str, ChosenTarget] = {}
     for choice in choices:
         by_key.setdefault(choice.key, choice)
     return tuple(by_key.values())

@@ -27,7 +27,6 @@ from .types import (
     SEARCHES,
     TURNS,
     Addition,
-    Entry,
     Key,
     Pruned,
     Receipt,
@@ -39,6 +38,7 @@ from .types import (
     ScoreRow,
     SessionQuery,
     SessionRow,
+    StoredEntry,
     StoredKey,
     StoreError,
     StoreStatus,
@@ -58,7 +58,6 @@ __all__ = [
     "SEARCHES",
     "TURNS",
     "Addition",
-    "Entry",
     "Key",
     "Pruned",
     "Receipt",
@@ -73,6 +72,7 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreStatus",
+    "StoredEntry",
     "StoredKey",
     "UsageGroup",
     "UsageQuery",
@@ -102,7 +102,7 @@ class Store(Protocol):
         """False: no process has put anything into `namespace`. Must not wait. True if it is not known."""
         ...
 
-    async def put(self, entries: Sequence[Entry]) -> None:
+    async def put(self, entries: Sequence[StoredEntry]) -> None:
         """Write all entries or none. After this returns, every process that shares the store reads them."""
         ...
 

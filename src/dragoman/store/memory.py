@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from .types import Entry, Key
+from .types import Key, StoredEntry
 
 _OVERHEAD = 256
 """Estimated memory of an entry besides its value, in bytes."""
@@ -35,7 +35,7 @@ class Memories:
             self._values.move_to_end((memory, key))
         return value
 
-    def put(self, memory: Memory, entry: Entry) -> None:
+    def put(self, memory: Memory, entry: StoredEntry) -> None:
         self.drop(memory, entry.key)
         self._values[memory, entry.key] = entry.value
         memory.keys.add(entry.key)
@@ -65,7 +65,7 @@ class Memory:
         found = ((key, self._all.get(self, key)) for key in keys)
         return {key: value for key, value in found if value is not None}
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def put(self, entries: Sequence[StoredEntry]) -> None:
         for entry in entries:
             self._all.put(self, entry)
 

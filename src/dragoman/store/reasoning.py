@@ -26,7 +26,7 @@ from ..model.messages import Message, Notice, Part, Request, Thinking, ToolCall,
 from ..protocols.common import call_ids as ids
 from ..protocols.registry import client_protocol
 from ..tools.receipts import CallReceipt
-from . import TURNS, Entry, Store, StoreError
+from . import TURNS, Store, StoredEntry, StoreError
 from .reasoning_keys import (
     HASHED,
     FoundReasoning,
@@ -131,10 +131,10 @@ def stashed(
     answer: Sequence[Part],
     context: ReasoningContext,
     receipts: Iterable[CallReceipt],
-) -> list[Entry]:
+) -> list[StoredEntry]:
     """The entries to store for an answer to `messages`."""
     entries = [
-        Entry(alias_key(receipt.id, context), receipt.upstream_id.encode("utf-8", "surrogatepass"))
+        StoredEntry(alias_key(receipt.id, context), receipt.upstream_id.encode("utf-8", "surrogatepass"))
         for receipt in receipts
         if receipt.id.startswith(HASHED) and not receipt.dropped
     ]
@@ -143,10 +143,10 @@ def stashed(
     parts = [_as_read(part) for part in answer]
     position = TurnPosition(messages, len(messages))
     if context.stores_turns and (turn := turn_of(parts, unsealed=context.wants_unsealed)) is not None:
-        entries.append(Entry(turn_key(position, parts, context), _encode(turn)))
+        entries.append(StoredEntry(turn_key(position, parts, context), _encode(turn)))
     if context.track_issuers and any(seal.protocol == context.client for seal in seals(parts)):
         issuer = context.issuer.encode()
-        entries += [Entry(key, issuer) for key in issuer_keys(position, parts, context)]
+        entries += [StoredEntry(key, issuer) for key in issuer_keys(position, parts, context)]
     return entries
 
 

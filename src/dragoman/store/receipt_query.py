@@ -10,7 +10,7 @@ from .types import ReceiptQuery
 _EQUAL = ("client", "profile", "outcome", "status", "key", "team", "upstream", "session")
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """How an engine says what standard SQL has no word for. `?` stands for a value."""
 
     contains: str
@@ -21,7 +21,7 @@ class Dialect(NamedTuple):
     """The engine's pattern for a glob."""
 
 
-def conditions(query: ReceiptQuery, dialect: Dialect) -> tuple[str, list[Any]]:
+def conditions(query: ReceiptQuery, dialect: SqlDialect) -> tuple[str, list[Any]]:
     """The condition of a query, and its values."""
     texts: list[str] = []
     values: list[Any] = []
@@ -31,7 +31,7 @@ def conditions(query: ReceiptQuery, dialect: Dialect) -> tuple[str, list[Any]]:
     return " AND ".join(texts), values
 
 
-def _each(query: ReceiptQuery, dialect: Dialect) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _each(query: ReceiptQuery, dialect: SqlDialect) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield from _time(query)
     for column in _EQUAL:
         if (wanted := getattr(query, column)) is not None:

@@ -28,7 +28,7 @@ from ..protocols.common.collect import Answer
 from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
-from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
+from . import ITEM_IDS, ITEMS, RESPONSES, Key, Store, StoredEntry, StoreError
 from .memory import Memory
 from .scoped import scoped
 
@@ -219,9 +219,9 @@ async def record(
     items = [(_digest_of(item), item) for item in (*continued.items, *output)]
     digests = (*continued.earlier, *(digest for digest, _ in items))
     stored = StoredResponse(issuer, response.model, native, continued.whole, digests)
-    entries = [Entry(Key(ITEMS, digest), item) for digest, item in items]
+    entries = [StoredEntry(Key(ITEMS, digest), item) for digest, item in items]
     entries += _by_id(items[len(continued.items) :], issuer, native, scope)
-    entries.append(Entry(scoped(RESPONSES, scope, response.id), _encode(stored)))
+    entries.append(StoredEntry(scoped(RESPONSES, scope, response.id), _encode(stored)))
     if unstored and memory is not None:
         memory.put(entries)
         return ()
@@ -378,12 +378,12 @@ def _reference(raw: msgspec.Raw) -> str:
     return id if isinstance(id, str) else ""
 
 
-def _by_id(output: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope: str) -> list[Entry]:
-    entries: list[Entry] = []
+def _by_id(output: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope: str) -> list[StoredEntry]:
+    entries: list[StoredEntry] = []
     for digest, item in output:
         if id := _decode_item(item).id:
             value = _encode(_StoredItem(issuer, native, digest))
-            entries.append(Entry(scoped(ITEM_IDS, scope, id), value))
+            entries.append(StoredEntry(scoped(ITEM_IDS, scope, id), value))
     return entries
 
 

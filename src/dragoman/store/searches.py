@@ -14,7 +14,7 @@ import msgspec
 from ..model.messages import Message, Notice, Request, Search, ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.searches import with_calls
-from . import SEARCHES, Entry, Key, Store, StoreError
+from . import SEARCHES, Key, Store, StoredEntry, StoreError
 from .scoped import scoped
 
 _encode = msgspec.json.Encoder().encode
@@ -28,7 +28,7 @@ async def keep(
     value = _encode(found)
     keys = {scoped(SEARCHES, scope, call_ids.from_client(call.id)) for call in calls}
     try:
-        await store.put([Entry(key, value) for key in keys])
+        await store.put([StoredEntry(key, value) for key in keys])
     except StoreError as error:
         return (_lost(error),)
     return ()

@@ -42,7 +42,7 @@ class Key(NamedTuple):
     key: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class StoredEntry(msgspec.Struct, frozen=True):
     """A key and its value."""
 
     key: Key

@@ -43,7 +43,7 @@ _read_chunk = msgspec.json.Decoder(_Chunk).decode
 _read_type = msgspec.json.Decoder(_Typed).decode
 
 
-class Message(msgspec.Struct, frozen=True):
+class EventStreamMessage(msgspec.Struct, frozen=True):
     """One message. Only headers with text have a meaning here."""
 
     headers: dict[str, str]
@@ -95,11 +95,11 @@ def _check_crc(data: bytes, what: str) -> None:
         )
 
 
-def _parsed(message: bytes, headers: int) -> Message:
+def _parsed(message: bytes, headers: int) -> EventStreamMessage:
     _check_crc(message, "content")
     end = _PRELUDE.size + headers
     try:
-        return Message(dict(_headers(message[_PRELUDE.size : end])), message[end : -_CRC.size])
+        return EventStreamMessage(dict(_headers(message[_PRELUDE.size : end])), message[end : -_CRC.size])
     except (struct.error, IndexError, KeyError, UnicodeDecodeError):
         raise UpstreamError("the upstream sent an event whose headers cannot be read") from None
 
@@ -122,7 +122,7 @@ def _headers(data: bytes) -> Iterator[tuple[str, str]]:
         at += size
 
 
-def _frame(message: Message) -> Frame | None:
+def _frame(message: EventStreamMessage) -> Frame | None:
     headers = message.headers
     match headers.get(":message-type", "event"):
         case "event":

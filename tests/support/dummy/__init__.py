@@ -12,13 +12,13 @@ from dragoman.protocols import registry
 from dragoman.protocols.base import Target, WireProtocol
 from dragoman.protocols.common.call_ids import ANY
 from dragoman.protocols.facts import (
-    Address,
     Auth,
+    BaseUrlRule,
     Counting,
     Endpoints,
     Headers,
     ModelListFormat,
-    Sdk,
+    SdkObjects,
     Server,
     output_limiter,
     without,
@@ -65,10 +65,10 @@ DUMMY = WireProtocol(
     ),
     open_headers=(VERSION,),
     limit_output=output_limiter("limit"),
-    address=Address(endpoint=r"/ask$"),
+    address=BaseUrlRule(endpoint=r"/ask$"),
     headers=_headers,
     tool_form=request.TOOLS,
-    sdk=Sdk(whole=answer.is_whole),
+    sdk=SdkObjects(whole=answer.is_whole),
     server=Server(call_ids="d_", wants_seals=False, block=answer.block_of),
 )
 

@@ -13,7 +13,7 @@ from ...config.providers import Provider, providers
 _NOT_CHAT = ("embed", "rerank", "whisper", "tts")
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class UpstreamCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """An upstream that the config could use."""
 
     name: str
@@ -46,7 +46,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return next((model for model in self.models if not _is_not_chat(model)), None)
 
 
-def keys(env: Mapping[str, str]) -> list[Candidate]:
+def keys(env: Mapping[str, str]) -> list[UpstreamCandidate]:
     """Providers whose key is set, in the order of `providers.toml`."""
     found = [
         (provider, upstream_of(provider, env)) for provider in providers().values() if _has_key(provider)
@@ -58,12 +58,12 @@ def _has_key(provider: Provider) -> bool:
     return provider.upstream["credential"] != "none"
 
 
-def _candidate(provider: Provider, table: dict[str, str]) -> Candidate:
+def _candidate(provider: Provider, table: dict[str, str]) -> UpstreamCandidate:
     # An upstream with the provider's own name needs no `provider` member.
     members = {key: value for key, value in table.items() if value != provider.name or key != "provider"}
     variable = members["credential"].removeprefix("env:")
     why = f"{provider.base_url_env} is set" if variable == "none" else f"{variable} is set"
-    return Candidate(name=provider.name, table=members, why=why, usual=not provider.only_named)
+    return UpstreamCandidate(name=provider.name, table=members, why=why, usual=not provider.only_named)
 
 
 def _is_not_chat(model: str) -> bool:

@@ -13,7 +13,7 @@ import click
 from ...model.errors import DragomanError
 
 if TYPE_CHECKING:
-    from .candidates import Candidate
+    from .candidates import UpstreamCandidate
 
 FILE = "dragoman.toml"
 PORT = 4545
@@ -76,7 +76,7 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
         click.echo(line)
 
 
-def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[Candidate]:
+def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[UpstreamCandidate]:
 
     from ...gateway import event_loop
     from . import questions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...config import loads
 from ...model.errors import DragomanError
-from .candidates import Candidate
+from .candidates import UpstreamCandidate
 from .config_text import config_text, template_text
 
 
@@ -17,7 +17,7 @@ def must_be_free(path: Path) -> None:
         raise _taken(path)
 
 
-def write(path: Path, upstreams: Sequence[Candidate], *, port: int, model: str | None) -> None:
+def write(path: Path, upstreams: Sequence[UpstreamCandidate], *, port: int, model: str | None) -> None:
     """Write a config that Dragoman can read, or raise an error and leave no file."""
     text = config_text(upstreams, port=port, model=model)
     loads(text, shown=str(path), env={})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ...protocols.registry import PROTOCOLS
-from .candidates import Candidate
+from .candidates import UpstreamCandidate
 
 _LINE = 110
 
@@ -60,7 +60,7 @@ _EXAMPLES = """\
 """
 
 
-def config_text(upstreams: Sequence[Candidate], *, port: int, model: str | None = None) -> str:
+def config_text(upstreams: Sequence[UpstreamCandidate], *, port: int, model: str | None = None) -> str:
     """The text of `dragoman.toml`. `model` (`upstream/model`) is the target of the `*` route."""
     lines = [_HEAD.format(port=port)]
     for upstream in upstreams:
@@ -80,13 +80,13 @@ def template_text(*, port: int) -> str:
     return _HEAD.format(port=port) + _EXAMPLES.format(protocols=", ".join(PROTOCOLS)) + _TOOLS
 
 
-def everything_else(upstreams: Sequence[Candidate]) -> str:
+def everything_else(upstreams: Sequence[UpstreamCandidate]) -> str:
     """The default target of the `*` route: a listed model, else any model of the first upstream."""
     listed = next((each for each in upstreams if each.chat_model), None)
     return f"{listed.name}/{listed.chat_model}" if listed else f"{upstreams[0].name}/*"
 
 
-def upstream_block(upstream: Candidate) -> list[str]:
+def upstream_block(upstream: UpstreamCandidate) -> list[str]:
     """The table `[upstreams.NAME]`."""
     lines = [_beside(f"[upstreams.{upstream.name}]", upstream.why)]
     lines += [f"{key} = {_value(value)}" for key, value in upstream.table.items()]

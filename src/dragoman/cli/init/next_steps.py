@@ -11,7 +11,7 @@ from ...config import ConfigError, find, load
 from ..run.agents import AGENTS
 from ..run.gateway import running
 from ..serve.service import ServeOptions
-from .candidates import Candidate, keys
+from .candidates import UpstreamCandidate, keys
 
 Steps = dict[str, str]
 """Commands, and what each does."""
@@ -31,7 +31,7 @@ def orientation(env: Mapping[str, str], cwd: Path) -> Iterator[str]:
 
 
 def after_writing(
-    path: Path, upstreams: Sequence[Candidate], env: Mapping[str, str], cwd: Path
+    path: Path, upstreams: Sequence[UpstreamCandidate], env: Mapping[str, str], cwd: Path
 ) -> Iterator[str]:
     """The text of `dragoman init` after it has written the config."""
     yield f"Wrote {path} for {', '.join(each.name for each in upstreams)}. Next:"

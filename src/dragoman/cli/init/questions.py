@@ -10,12 +10,12 @@ import click
 from ...config.providers import providers
 from ...model.errors import DragomanError
 from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS
-from .candidates import Candidate
+from .candidates import UpstreamCandidate
 from .config_text import everything_else
 from .upstream_option import checked
 
 
-def upstreams(found: Sequence[Candidate]) -> list[Candidate]:
+def upstreams(found: Sequence[UpstreamCandidate]) -> list[UpstreamCandidate]:
     """Ask which of the found upstreams to use, and which others."""
     if not found:
         click.echo("No provider key is set in the environment, and no model server answers on this machine.")
@@ -34,7 +34,7 @@ def upstreams(found: Sequence[Candidate]) -> list[Candidate]:
             chosen = [*(each for each in chosen if each.name != added.name), added]
 
 
-def model(chosen: Sequence[Candidate]) -> str:
+def model(chosen: Sequence[UpstreamCandidate]) -> str:
     """Ask for the target of the `*` route."""
     click.echo("Which model answers if an agent asks for a model that none of your upstreams makes?")
     while True:
@@ -51,7 +51,7 @@ def port(usual: int) -> int:
     return click.prompt("Port", default=usual, type=click.IntRange(0, 65535))
 
 
-def wrong_model(text: str, chosen: Sequence[Candidate]) -> str | None:
+def wrong_model(text: str, chosen: Sequence[UpstreamCandidate]) -> str | None:
     """Why `text` cannot be a target of this config; None if it can."""
     upstream, _, rest = text.partition("/")
     names = [each.name for each in chosen]
@@ -62,7 +62,7 @@ def wrong_model(text: str, chosen: Sequence[Candidate]) -> str | None:
     return f'"{text}" has more than one "*"' if rest.count("*") > 1 else None
 
 
-def _added(text: str) -> Candidate | None:
+def _added(text: str) -> UpstreamCandidate | None:
     try:
         if text in providers() and "base_url" in providers()[text].upstream:
             return checked(text, {})
@@ -72,7 +72,7 @@ def _added(text: str) -> Candidate | None:
         return None
 
 
-def _server(text: str) -> Candidate | None:
+def _server(text: str) -> UpstreamCandidate | None:
     """A server by its address, or a provider with one address per customer, such as Azure."""
     known = text in providers()
     url: str = click.prompt("  Its address (https://…)") if known else text

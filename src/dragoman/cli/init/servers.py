@@ -13,7 +13,7 @@ from ...config.providers import Provider, providers
 from ...config.urls import is_loopback
 from ...protocols.common.fields import is_array, is_object
 from ...transport.client import Client, HttpError, open_client
-from .candidates import Candidate
+from .candidates import UpstreamCandidate
 
 TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
 _LARGEST = 1024 * 1024
@@ -24,7 +24,7 @@ _OURS = "x-dragoman-exchange"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-async def servers(env: Mapping[str, str], time_limit: float = TIMEOUT) -> list[Candidate]:
+async def servers(env: Mapping[str, str], time_limit: float = TIMEOUT) -> list[UpstreamCandidate]:
     """The known servers that answer with a list of models. Sends nothing to other machines."""
     local = [provider for provider in providers().values() if _is_local(provider)]
     async with open_client() as client:
@@ -39,7 +39,7 @@ def _is_local(provider: Provider) -> bool:
 
 async def _ask(
     client: Client, provider: Provider, env: Mapping[str, str], time_limit: float
-) -> Candidate | None:
+) -> UpstreamCandidate | None:
     url = _address(provider, env)
     try:
         async with asyncio.timeout(time_limit):
@@ -55,7 +55,7 @@ async def _ask(
     if models is None:
         return None
     moved = {} if url == provider.upstream["base_url"] else {"provider": provider.name, "base_url": url}
-    return Candidate(name=provider.name, table=moved, why=f"answers at {url}", models=models)
+    return UpstreamCandidate(name=provider.name, table=moved, why=f"answers at {url}", models=models)
 
 
 def _address(provider: Provider, env: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from ...config.platforms import PLACE
 from ...config.providers import providers
 from ...model.errors import DragomanError
 from ...protocols.registry import DEFAULT_PROTOCOL, upstreams
-from .candidates import Candidate
+from .candidates import UpstreamCandidate
 from .config_text import upstream_block
 
 _CREDENTIAL = re.compile(r"env:\w+|file:.+|aws|google|entra|client|none")
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r"dragoman\.toml:\d+: ")
 
 
-def parse(text: str) -> Candidate:
+def parse(text: str) -> UpstreamCandidate:
     """`groq`, `work=https://llm.example.net/v1`, `work=anthropic,https://llm.example.net,env:WORK_KEY`."""
     name, _, rest = (part.strip() for part in text.partition("="))
     if not _NAME.fullmatch(name):
@@ -34,12 +34,12 @@ def parse(text: str) -> Candidate:
     return checked(name, _table(name, [part.strip() for part in rest.split(",")] if rest else []))
 
 
-def checked(name: str, table: dict[str, str]) -> Candidate:
+def checked(name: str, table: dict[str, str]) -> UpstreamCandidate:
     """A candidate with this table, or an error if the config reader refuses it."""
     # A known provider, and a table without an address, have a protocol already.
     if name not in providers() and "protocol" not in table and "base_url" in table:
         table = {"protocol": DEFAULT_PROTOCOL.name, **table}
-    candidate = Candidate(name=name, table=table, why=_why(name, table))
+    candidate = UpstreamCandidate(name=name, table=table, why=_why(name, table))
     try:
         loads("\n".join(upstream_block(candidate)), env={})
     except ConfigError as error:

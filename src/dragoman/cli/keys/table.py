@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
     """One key, without its secret. Times are in UTC."""
 
     name: str
@@ -24,7 +24,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     expires: str = ""
 
 
-def table(rows: Sequence[Row]) -> list[str]:
+def table(rows: Sequence[KeyRow]) -> list[str]:
     """The rows as aligned lines below a head."""
     head = ["NAME", "ROLE", "TEAM", "SECRET", "MODELS", "LIMITS", "LAST USED", "EXPIRES"]
     lines = [head, *(_cells(row) for row in rows)]
@@ -35,7 +35,7 @@ def table(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: KeyRow) -> list[str]:
     return [
         row.name,
         row.role,

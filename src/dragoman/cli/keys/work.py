@@ -14,7 +14,7 @@ import msgspec
 
 from ...access import stored
 from ...access.stored import KeyCommandError, KeyWish
-from ...config.limits import Limits, one_per_period, parse_budget, parse_rate
+from ...config.limits import UsageLimits, one_per_period, parse_budget, parse_rate
 from ...config.store_address import store_place
 from ...config.team_keys import NAME, NAME_RULE, moment
 from ...config.types import Config
@@ -22,7 +22,7 @@ from ...config.values import Context, InvalidValue, duration, glob
 from ...gateway import event_loop
 from ...store import Store, StoredKey, open_store
 from ..serve.service import ServeOptions, effective_config
-from .table import Row, table
+from .table import KeyRow, table
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def key_wish(name: str, given: Mapping[str, Any]) -> KeyWish:
     if given["team"] and not NAME.fullmatch(given["team"]):
         raise click.BadParameter(f"a name {NAME_RULE}", param_hint="--team")
     budgets = tuple(_parsed(parse_budget, text, "--budget") for text in given["budget"])
-    limits = Limits(
+    limits = UsageLimits(
         rate=_parsed(parse_rate, given["rate"], "--rate") if given["rate"] else None,
         tokens=_parsed(parse_rate, given["tokens"], "--tokens") if given["tokens"] else None,
         streams=given["streams"],
@@ -133,9 +133,9 @@ def listed(file: Path | None, *, as_json: bool) -> list[str]:
     return table(rows)
 
 
-def _configured(config: Config) -> list[Row]:
+def _configured(config: Config) -> list[KeyRow]:
     return [
-        Row(
+        KeyRow(
             name=key.name,
             secret="in the config",
             role=key.role,
@@ -148,11 +148,11 @@ def _configured(config: Config) -> list[Row]:
     ]
 
 
-def _stored(key: StoredKey) -> Row:
+def _stored(key: StoredKey) -> KeyRow:
     state = "revoked" if key.revoked is not None else ""
     if not state and key.expires is not None and key.expires <= time.time():
         state = "expired"
-    return Row(
+    return KeyRow(
         name=key.name,
         secret=f"{key.prefix}…",
         role=key.role,

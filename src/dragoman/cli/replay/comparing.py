@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 
 from ...observe import logs
-from ...offline.compare import Row, compare, session
+from ...offline.compare import ComparedAnswer, compare, session
 from ..serve.service import load_config
 
 _RECORDED = "(recorded)"
@@ -32,11 +32,11 @@ def run(path: Path, targets: Sequence[str], config_file: Path | None, say: Calla
             say(f"turn {row.turn}, {row.target}: {row.error}")
 
 
-async def _all(rows: AsyncIterator[Row]) -> list[Row]:
+async def _all(rows: AsyncIterator[ComparedAnswer]) -> list[ComparedAnswer]:
     return [row async for row in rows]
 
 
-def _cells(turn: str, rows: Sequence[Row]) -> tuple[str, ...]:
+def _cells(turn: str, rows: Sequence[ComparedAnswer]) -> tuple[str, ...]:
     """One line: a row, or the sum of all rows of a target."""
     failed = sum(row.outcome != "ok" for row in rows)
     costs = [row.cost for row in rows]
@@ -55,7 +55,7 @@ def _cells(turn: str, rows: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _judged(row: Row) -> tuple[int, int, int]:
+def _judged(row: ComparedAnswer) -> tuple[int, int, int]:
     return row.calls.valid, row.calls.mended, row.calls.bad
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ...model.errors import BadRequest
 from ...observe.receipts.score_counts import CALL_CLASSES
-from ...observe.scores import Report, ScoreRequest, Share, TargetScore, parse, report
+from ...observe.scores import ScoreReport, ScoreRequest, Share, TargetScore, parse, report
 from ...observe.scores.examples import Example, example
 from ...observe.scores.markdown import MOST_EXAMPLES, markdown
 from ...routing.reliability import percent
@@ -63,7 +63,7 @@ def _write(text: str, file: Path) -> None:
     click.echo(f"The report is in {file}. Read it before you send it.")
 
 
-def table(found: Report) -> Iterator[str]:
+def table(found: ScoreReport) -> Iterator[str]:
     """The lines of a table for people, and below it what no table can hold."""
     yield f"from {_day(found.since)} to {_day(found.until)} UTC; (low-high) is the 95% interval of a share"
     yield ""
@@ -123,7 +123,7 @@ def _first(score: TargetScore) -> str:
     return "> 120 s" if first.half_within is None else f"<= {first.half_within:g} s"
 
 
-def _notes(found: Report) -> Iterator[str]:
+def _notes(found: ScoreReport) -> Iterator[str]:
     failed = [score for score in found.rows if score.failures]
     if failed:
         yield ""

@@ -12,7 +12,7 @@ import msgspec
 
 from ...credentials.secret import Secret
 from ...model.errors import DragomanError
-from ...observe.receipts import Detail, Page, Summary
+from ...observe.receipts import Detail, ExchangeSummary, Page
 from ...transport.client import Client, HttpError, Response, open_client
 from ...wire.sse import SSEReader
 
@@ -44,7 +44,7 @@ class GatewayClient:
         if self._client is not None:
             await self._client.close()
 
-    async def recent(self, query: Mapping[str, str], limit: int) -> list[Summary]:
+    async def recent(self, query: Mapping[str, str], limit: int) -> list[ExchangeSummary]:
         """The newest exchanges that match `query`, newest first."""
         async with self._get("/exchanges", {**query, "limit": str(limit)}) as response:
             return _decoded(await response.read(_LARGEST), Page).exchanges
@@ -54,7 +54,7 @@ class GatewayClient:
             return _decoded(await response.read(_LARGEST), Detail)
 
     @asynccontextmanager
-    async def live(self) -> AsyncGenerator[AsyncIterator[Summary]]:
+    async def live(self) -> AsyncGenerator[AsyncIterator[ExchangeSummary]]:
         """A stream of summaries: one each time an exchange begins, advances or ends."""
         async with self._get("/exchanges/live") as response:
             yield _summaries(response)
@@ -88,12 +88,12 @@ class GatewayClient:
         )
 
 
-async def _summaries(response: Response) -> AsyncIterator[Summary]:
+async def _summaries(response: Response) -> AsyncIterator[ExchangeSummary]:
     reader = SSEReader()
     while data := await response.chunk():
         for frame in reader.feed(data):
             if frame.event == "exchange":
-                yield _decoded(frame.data, Summary)
+                yield _decoded(frame.data, ExchangeSummary)
 
 
 def _decoded(data: bytes, type: type[Any]) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ...credentials.secret import Secret
-from ...observe.receipts import Summary, parse_query
+from ...observe.receipts import ExchangeSummary, parse_query
 from ...observe.receipts.query import matches
 from .client import GatewayClient, Unreachable
 from .lines import detail_lines, one_line
@@ -88,7 +88,7 @@ class _Tail:
             for summary in reversed(await self._gateway.recent({**self._settings.query, **since}, limit)):
                 await self._take(summary)
 
-    async def _take(self, summary: Summary) -> None:
+    async def _take(self, summary: ExchangeSummary) -> None:
         if summary.outcome == "running":
             if summary.id not in self._printed and self._may_match(summary):
                 self._screen.running(summary)
@@ -102,14 +102,14 @@ class _Tail:
         else:
             self._screen.print([one_line(summary), *await self._detail_lines(summary)])
 
-    def _may_match(self, summary: Summary) -> bool:
+    def _may_match(self, summary: ExchangeSummary) -> bool:
         """Does a running exchange match the filters that do not depend on its end?"""
         about = msgspec.structs.replace(
             self._wanted, slow=None, failed=False, mended=False, rule=None, status=None, outcome=None
         )
         return matches(summary, about)
 
-    async def _detail_lines(self, summary: Summary) -> list[str]:
+    async def _detail_lines(self, summary: ExchangeSummary) -> list[str]:
         detail = None
         if summary.calls or summary.mended:
             # If the receipt is gone by now, print the exchange without its details.
@@ -117,7 +117,7 @@ class _Tail:
                 detail = await self._gateway.receipt(summary.id)
         return detail_lines(summary, detail)
 
-    def _remember(self, summary: Summary) -> None:
+    def _remember(self, summary: ExchangeSummary) -> None:
         self._newest = max(self._newest, summary.at)
         self._printed[summary.id] = None
         if len(self._printed) > _REMEMBERED:

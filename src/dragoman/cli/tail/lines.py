@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from ...observe.receipts import Detail, Summary
+from ...observe.receipts import Detail, ExchangeSummary
 from ...observe.receipts.detail import CallDetail
 from ...profiles import UNKNOWN
 
@@ -29,7 +29,7 @@ def safe(text: str, longest: int = _LONGEST) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def one_line(summary: Summary, elapsed: float | None = None) -> str:
+def one_line(summary: ExchangeSummary, elapsed: float | None = None) -> str:
     """The line of an exchange. `elapsed` is its duration so far, if it is still running."""
     mark, colour = _mark(summary)
     model = safe(summary.model or "no model", 60)
@@ -53,7 +53,7 @@ def when(at: float, now: float | None = None) -> str:
     return time.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S", then)
 
 
-def _mark(summary: Summary) -> tuple[str, str | None]:
+def _mark(summary: ExchangeSummary) -> tuple[str, str | None]:
     if summary.outcome == "running":
         return "…", None
     if summary.outcome == "cancelled":
@@ -63,7 +63,7 @@ def _mark(summary: Summary) -> tuple[str, str | None]:
     return ("●", "cyan") if summary.mended else ("·", None)
 
 
-def _figures(summary: Summary) -> Iterator[str]:
+def _figures(summary: ExchangeSummary) -> Iterator[str]:
     if summary.usage is not None:
         yield f"{summary.usage.input:,} → {summary.usage.output:,} tokens"
     if summary.cost is not None:
@@ -83,7 +83,7 @@ def _figures(summary: Summary) -> Iterator[str]:
         yield click.style(f"{status}{safe(summary.outcome)}", fg="red")
 
 
-def detail_lines(summary: Summary, detail: Detail | None) -> list[str]:
+def detail_lines(summary: ExchangeSummary, detail: Detail | None) -> list[str]:
     """One line for the error, and one for each mended, dropped or invalid call."""
     lines = [click.style(f"    {safe(summary.error)}", fg="red")] if summary.error else []
     if detail is None:

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from ...observe.receipts import Summary
+from ...observe.receipts import ExchangeSummary
 from .lines import one_line
 
 _MOST_RUNNING = 8
@@ -19,7 +19,7 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self._live = sys.stdout.isatty() and not as_json
-        self._running: dict[str, tuple[Summary, float]] = {}
+        self._running: dict[str, tuple[ExchangeSummary, float]] = {}
         self._drawn = 0
         self._lost = False
 
@@ -31,7 +31,7 @@ class Screen:
             click.echo(line)
         self._draw()
 
-    def running(self, summary: Summary) -> None:
+    def running(self, summary: ExchangeSummary) -> None:
         known = self._running.get(summary.id)
         began = known[1] if known else time.monotonic() - summary.seconds
         self._running[summary.id] = (summary, began)

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from ...model.errors import BadRequest
-from ...observe.usage import Report, Sums, parse, report
+from ...observe.usage import Sums, UsageReport, parse, report
 from ..store.work import with_store
 
 Format = Literal["table", "csv", "json"]
@@ -41,7 +41,7 @@ def show(config_file: Path | None, query: dict[str, str], limit: int | None, for
             click.echo(line)
 
 
-def _write_csv(found: Report) -> None:
+def _write_csv(found: UsageReport) -> None:
     fields = [name for name in Sums.__struct_fields__ if name != "group"]
     writer = csv.writer(sys.stdout)
     writer.writerow([found.by, *fields])
@@ -50,7 +50,7 @@ def _write_csv(found: Report) -> None:
         writer.writerow([row.group, *(getattr(row, name) for name in fields)])
 
 
-def table(found: Report) -> Iterator[str]:
+def table(found: UsageReport) -> Iterator[str]:
     """The lines of a table for people."""
     yield f"by {found.by}, from {_time(found.since)} to {_time(found.until)} UTC"
     yield ""
@@ -69,7 +69,7 @@ def table(found: Report) -> Iterator[str]:
         )
 
 
-def _lines(found: Report, named: list[tuple[str, Sums]]) -> Iterator[str]:
+def _lines(found: UsageReport, named: list[tuple[str, Sums]]) -> Iterator[str]:
     heads = (found.by, "requests", "failed", "input", "cached", "output", "calls", "mended", "cost")
     lines = [*named, ("total", found.total)]
     doubt = " + ?" if any(row.unpriced and row.cost is not None for _, row in lines) else ""

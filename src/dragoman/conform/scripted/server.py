@@ -11,7 +11,7 @@ from functools import partial
 
 from ...protocols.base import WireProtocol
 from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS, detect_protocol
-from ...transport.server import Handler, HttpRequest, Limits, Listener, Stream
+from ...transport.server import Handler, HttpRequest, Listener, ServerLimits, Stream
 from ...transport.server.incoming import HttpSink
 from ...transport.server.routes import compiled
 from .model import ScriptedModel
@@ -42,7 +42,7 @@ async def serve(
 
 async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
     """Serve with `handler`. An answer ends as soon as its client disconnects."""
-    listener = Listener(handler, Limits(body=_LARGEST))
+    listener = Listener(handler, ServerLimits(body=_LARGEST))
     await listener.listen(host, port)
     return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
 

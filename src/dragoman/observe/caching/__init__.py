@@ -1,6 +1,6 @@
 """Why an upstream's prompt cache missed: prints of requests, and what differs between two of them."""
 
-from .explain import Explanation, Turn, explain, explain_all
+from .explain import CacheTurn, Explanation, explain, explain_all
 from .prints import PromptPrint, prompt_print
 
-__all__ = ["Explanation", "PromptPrint", "Turn", "explain", "explain_all", "prompt_print"]
+__all__ = ["CacheTurn", "Explanation", "PromptPrint", "explain", "explain_all", "prompt_print"]

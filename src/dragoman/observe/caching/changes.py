@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .prints import Part, PromptPrint, coarser
+from .prints import PromptPart, PromptPrint, coarser
 
 # Facts about upstreams: below this many tokens OpenAI and Anthropic cache nothing. Anthropic searches at most
 # 20 blocks before a mark for an earlier one.
@@ -26,7 +26,7 @@ _BREAKING = {
 """Settings that upstreams write into the prompt or choose the cache by, by the neutral name."""
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class CacheTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One exchange of a session, as far as the cache is concerned."""
 
     id: str
@@ -55,7 +55,7 @@ class Cause(NamedTuple):
     sentence: str
 
 
-def of_place(before: Turn, after: Turn) -> Iterator[Cause]:
+def of_place(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
     """Another target or model: it has another cache."""
     old, new = before.target or "", after.target or ""
     models = [prompt.settings.get("model", "") if prompt else "" for prompt in (before.prompt, after.prompt)]
@@ -75,7 +75,7 @@ def of_prompt(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
     yield from _messages(before, after)
 
 
-def _tools(old: Sequence[Part], new: Sequence[Part]) -> Iterator[Cause]:
+def _tools(old: Sequence[PromptPart], new: Sequence[PromptPart]) -> Iterator[Cause]:
     if old == new:
         return
     before, after = ({part.name: part.hash for part in parts} for parts in (old, new))
@@ -190,7 +190,7 @@ def _messages(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
         yield _text_cause(before, after, "", "message", where, sizes)
 
 
-def of_time(before: Turn, after: Turn, hit: bool | None) -> Iterator[Cause]:
+def of_time(before: CacheTurn, after: CacheTurn, hit: bool | None) -> Iterator[Cause]:
     """The prompt began as before, and the cache did not help: the marks, the time, and the length."""
     assert before.prompt is not None
     assert after.prompt is not None
@@ -287,13 +287,13 @@ def listed(before: PromptPrint, after: PromptPrint) -> Iterator[str]:
             yield f"{name} changed{_values(*values)}"
 
 
-def aligned(before: PromptPrint, after: PromptPrint) -> tuple[Sequence[Part], Sequence[Part]]:
+def aligned(before: PromptPrint, after: PromptPrint) -> tuple[Sequence[PromptPart], Sequence[PromptPart]]:
     """The messages of both, with as many messages in a part."""
     per = max(before.per, after.per)
     return _grouped(before, per), _grouped(after, per)
 
 
-def _grouped(prompt: PromptPrint, per: int) -> Sequence[Part]:
+def _grouped(prompt: PromptPrint, per: int) -> Sequence[PromptPart]:
     """The messages with `per` in a part. A last part with fewer is left out: it is not comparable."""
     parts, size = prompt.messages, prompt.per
     while size < per:
@@ -301,7 +301,7 @@ def _grouped(prompt: PromptPrint, per: int) -> Sequence[Part]:
     return parts if prompt.count % per == 0 else parts[:-1]
 
 
-def is_prompt(part: Part) -> bool:
+def is_prompt(part: PromptPart) -> bool:
     """Is it a system prompt among the messages?"""
     return part.name in _PROMPTS
 
@@ -311,11 +311,11 @@ def is_prompt_at(prompt: PromptPrint, place: str) -> bool:
     return prompt.per == 1 and at < len(prompt.messages) and is_prompt(prompt.messages[at])
 
 
-def _hashes(parts: Sequence[Part]) -> list[str]:
+def _hashes(parts: Sequence[PromptPart]) -> list[str]:
     return [part.hash for part in parts]
 
 
-def _first_difference(old: Sequence[Part], new: Sequence[Part]) -> int | None:
+def _first_difference(old: Sequence[PromptPart], new: Sequence[PromptPart]) -> int | None:
     """The place of the first part that differs; None if one list is the beginning of the other."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (was, now) in pairs if was.hash != now.hash), None)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import msgspec
 
 from . import changes
-from .changes import Cause, Turn
+from .changes import CacheTurn, Cause
 from .prints import PromptPrint
 
-__all__ = ["Cause", "Explanation", "Turn", "explain", "explain_all"]
+__all__ = ["CacheTurn", "Cause", "Explanation", "explain", "explain_all"]
 
 _LOOK_BACK = 40
 """Earlier turns among which the one to compare with is searched."""
@@ -45,12 +45,12 @@ class Explanation(msgspec.Struct, frozen=True):
     """What is different from the request before, new messages included."""
 
 
-def explain_all(turns: Sequence[Turn]) -> list[Explanation]:
+def explain_all(turns: Sequence[CacheTurn]) -> list[Explanation]:
     """An explanation for each turn of a session. `turns` are in the order of time."""
     return [explain(_base(turns[max(0, at - _LOOK_BACK) : at], turn), turn) for at, turn in enumerate(turns)]
 
 
-def explain(before: Turn | None, after: Turn) -> Explanation:
+def explain(before: CacheTurn | None, after: CacheTurn) -> Explanation:
     """Compare a turn with the one before it in its conversation."""
     now = after.prompt
     if now is None:
@@ -81,16 +81,16 @@ def explain(before: Turn | None, after: Turn) -> Explanation:
     )
 
 
-def _hit(before: Turn, after: Turn) -> bool | None:
+def _hit(before: CacheTurn, after: CacheTurn) -> bool | None:
     if after.cached is None or after.input is None:
         return None
     common = min(after.input, before.input or after.input)
     return after.cached > 0 and after.cached >= _HIT * common
 
 
-def _base(earlier: Sequence[Turn], turn: Turn) -> Turn | None:
+def _base(earlier: Sequence[CacheTurn], turn: CacheTurn) -> CacheTurn | None:
     """The earlier turn of the same conversation. The later one, if two have as much in common."""
-    best: tuple[tuple[bool, int], Turn] | None = None
+    best: tuple[tuple[bool, int], CacheTurn] | None = None
     for candidate in reversed(earlier):
         if candidate.prompt is None or turn.prompt is None:
             continue

@@ -52,7 +52,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-class Part(msgspec.Struct, frozen=True, array_like=True):
+class PromptPart(msgspec.Struct, frozen=True, array_like=True):
     """One part of a prompt."""
 
     hash: str
@@ -73,9 +73,9 @@ class Loose(msgspec.Struct, frozen=True, array_like=True):
 class PromptPrint(msgspec.Struct, frozen=True, omit_defaults=True):
     """The print of one request, as it was sent to the upstream."""
 
-    tools: tuple[Part, ...] = ()
-    system: tuple[Part, ...] = ()
-    messages: tuple[Part, ...] = ()
+    tools: tuple[PromptPart, ...] = ()
+    system: tuple[PromptPart, ...] = ()
+    messages: tuple[PromptPart, ...] = ()
     count: int = 0
     """The number of messages."""
     per: int = 1
@@ -141,9 +141,9 @@ class _Printer:
         self._settings = {"model": model}
 
     def of(self, body: bytes) -> PromptPrint:
-        tools: list[Part] = []
-        system: list[Part] = []
-        messages: list[Part] = []
+        tools: list[PromptPart] = []
+        system: list[PromptPart] = []
+        messages: list[PromptPart] = []
         for path, value in self._flat(body):
             held = self._fields.get(path, ())
             if "messages" in held:
@@ -182,8 +182,8 @@ class _Printer:
         if name in self._settings or len(self._settings) < _MOST_SETTINGS:
             self._settings[name[:_LONGEST_NAME]] = text
 
-    def _tools(self, path: str, value: bytes, at: int) -> list[Part]:
-        found: list[Part] = []
+    def _tools(self, path: str, value: bytes, at: int) -> list[PromptPart]:
+        found: list[PromptPart] = []
         for raw in _listed(value):
             grouped = _declarations(raw).functions if b'"functionDeclarations"' in raw else ()
             for one in grouped or (raw,):
@@ -191,12 +191,12 @@ class _Printer:
                 if data:
                     of = _item(data)
                     named = of.name or (of.function or of.spec or of).name or of.type or path
-                    found.append(Part(_hash(data), len(data), named[:_LONGEST_NAME]))
+                    found.append(PromptPart(_hash(data), len(data), named[:_LONGEST_NAME]))
         return found
 
-    def _texts(self, value: bytes, kind: str) -> list[Part]:
+    def _texts(self, value: bytes, kind: str) -> list[PromptPart]:
         """The blocks of a system prompt, or the messages."""
-        found: list[Part] = []
+        found: list[PromptPart] = []
         for raw in _listed(value):
             place = f"{kind}{len(found)}"
             data = self._plain(raw, place)
@@ -208,7 +208,7 @@ class _Printer:
             hash = _hash(data)
             if kind == "s" or len(found) < _LOOSE:
                 self._loose[place] = _loose(data, hash)
-            found.append(Part(hash, len(data), role[:_LONGEST_NAME]))
+            found.append(PromptPart(hash, len(data), role[:_LONGEST_NAME]))
         return found
 
     def _plain(self, data: bytes, place: str) -> bytes:
@@ -272,13 +272,13 @@ def _one_form(data: bytes) -> tuple[bytes, str]:
     return b'{"role":"%s","content":%s}' % (name.encode(), content), name
 
 
-def coarser(parts: Sequence[Part]) -> list[Part]:
+def coarser(parts: Sequence[PromptPart]) -> list[PromptPart]:
     """Pairs of parts as one. A print with more messages in a part can so be compared with one with fewer."""
     return [_joined(parts[at : at + 2], "") for at in range(0, len(parts), 2)]
 
 
-def _joined(parts: Sequence[Part], name: str) -> Part:
-    return Part(
+def _joined(parts: Sequence[PromptPart], name: str) -> PromptPart:
+    return PromptPart(
         _hash("".join(part.hash for part in parts).encode()),
         sum(part.size for part in parts),
         name or parts[0].name,

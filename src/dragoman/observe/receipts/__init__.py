@@ -3,13 +3,13 @@
 from .detail import Detail, call_detail, detail
 from .ledger import Ledger, receipt_from
 from .query import Page, find, parse_query
-from .summary import Summary, summary
+from .summary import ExchangeSummary, summary
 
 __all__ = [
     "Detail",
+    "ExchangeSummary",
     "Ledger",
     "Page",
-    "Summary",
     "call_detail",
     "detail",
     "find",

@@ -15,7 +15,7 @@ from ...store import Receipt, ScoreCount, Store, StoreError, micros
 from ..tap import Redactor, Track
 from .detail import detail
 from .score_counts import score_counts
-from .summary import Summary, Tokens, summary
+from .summary import ExchangeSummary, Tokens, summary
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -115,7 +115,7 @@ class Ledger:
 
     def _receipts(self, tracks: list[Track]) -> list[Receipt]:
         """The receipts of `tracks`, redacted. The search fields come from the redacted text, too."""
-        summaries: list[Summary] = []
+        summaries: list[ExchangeSummary] = []
         shown: list[bytes] = []
         values: list[bytes] = []
         scores: list[tuple[ScoreCount, ...]] = []
@@ -151,13 +151,15 @@ class Ledger:
         )
 
 
-def _redacted(was: Summary, clean: bytes) -> Summary:
+def _redacted(was: ExchangeSummary, clean: bytes) -> ExchangeSummary:
     """The summary without secrets. The owner stays as it is: it decides who may see the receipt."""
-    shown = msgspec.json.decode(clean, type=Summary)
+    shown = msgspec.json.decode(clean, type=ExchangeSummary)
     return msgspec.structs.replace(shown, key=was.key, team=was.team, session=was.session)
 
 
-def receipt_from(of: Summary, shown: bytes, value: bytes, scores: tuple[ScoreCount, ...] = ()) -> Receipt:
+def receipt_from(
+    of: ExchangeSummary, shown: bytes, value: bytes, scores: tuple[ScoreCount, ...] = ()
+) -> Receipt:
     """A receipt of the summary `of`, which is `shown` without secrets, and the encoded detail `value`.
 
     `scores` is what the exchange adds to the scores of its targets.

@@ -14,7 +14,7 @@ import msgspec
 from ...model.errors import BadRequest
 from ...store import ReceiptQuery, Store
 from ..tap import Track
-from .summary import Summary, summary
+from .summary import ExchangeSummary, summary
 
 USUAL = 100
 MOST = 1000
@@ -54,7 +54,7 @@ def parse_query(query: Mapping[str, str]) -> ReceiptQuery:
 class Page(msgspec.Struct, frozen=True):
     """Some exchanges, newest first, and the cursor of the next page."""
 
-    exchanges: list[Summary]
+    exchanges: list[ExchangeSummary]
     next: str | None
     lost: int = 0
     """Receipts that could not be written since the gateway started: the list has gaps."""
@@ -68,14 +68,14 @@ async def find(wanted: ReceiptQuery, tracks: Iterable[Track], store: Store) -> P
     rows = await store.receipts(msgspec.structs.replace(wanted, limit=wanted.limit + 1))
     for row in rows:
         if row.id not in known:
-            found[row.id] = msgspec.json.decode(row.summary, type=Summary)
+            found[row.id] = msgspec.json.decode(row.summary, type=ExchangeSummary)
     newest = sorted(found.values(), key=lambda entry: (entry.at, entry.id), reverse=True)
     page = newest[: wanted.limit]
     more = len(newest) > wanted.limit
     return Page(page, page_end(page[-1].at, page[-1].id) if more else None)
 
 
-def matches(entry: Summary, wanted: ReceiptQuery) -> bool:
+def matches(entry: ExchangeSummary, wanted: ReceiptQuery) -> bool:
     """Does an exchange in memory match? The store does the same with SQL."""
     exact = ("client", "profile", "outcome", "status", "key", "team", "upstream", "session")
     if any(getattr(wanted, name) not in (None, getattr(entry, name)) for name in exact):

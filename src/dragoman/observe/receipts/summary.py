@@ -20,7 +20,7 @@ class Tokens(msgspec.Struct, frozen=True):
     cache_written: int = 0
 
 
-class Summary(msgspec.Struct, frozen=True):
+class ExchangeSummary(msgspec.Struct, frozen=True):
     """One exchange in a list."""
 
     id: str
@@ -84,7 +84,7 @@ class Summary(msgspec.Struct, frozen=True):
         return text.lower()
 
 
-def summary(track: Track, *, recorded: bool | None = None, opening: str = "") -> Summary:
+def summary(track: Track, *, recorded: bool | None = None, opening: str = "") -> ExchangeSummary:
     """The summary of an exchange, even of a running one. `recorded` overrides the member of that name.
 
     The user's words may hold a secret that only this exchange knows. So they are left out unless the caller
@@ -104,7 +104,7 @@ def summary(track: Track, *, recorded: bool | None = None, opening: str = "") ->
             invalid += receipt.complete and bool(receipt.problems)
     # Positional arguments: CPython packs more than fifteen keyword arguments into a dict, which takes longer
     # than all the rest.
-    return Summary(
+    return ExchangeSummary(
         track.id,
         track.at,
         track.client,

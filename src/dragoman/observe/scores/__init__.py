@@ -1,6 +1,6 @@
 """Scores: how reliable each model of each upstream was, from the counts that receipts left in the store."""
 
 from .rating import ratings
-from .report import Report, ScoreRequest, Share, TargetScore, parse, report
+from .report import ScoreReport, ScoreRequest, Share, TargetScore, parse, report
 
-__all__ = ["Report", "ScoreRequest", "Share", "TargetScore", "parse", "ratings", "report"]
+__all__ = ["ScoreReport", "ScoreRequest", "Share", "TargetScore", "parse", "ratings", "report"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from ...routing.reliability import percent
 from ..receipts.score_counts import CALL_CLASSES
 from .examples import Example
-from .report import Report, Share, TargetScore
+from .report import ScoreReport, Share, TargetScore
 
 MOST_EXAMPLES = 5
 """Rules of each target that get an example: the most frequent ones."""
@@ -24,12 +24,12 @@ _MEANINGS = {
 }
 
 
-def markdown(found: Report, examples: dict[str, Sequence[Example]]) -> str:
+def markdown(found: ScoreReport, examples: dict[str, Sequence[Example]]) -> str:
     """The report. `examples` are those of each target."""
     return "\n".join(_document(found, examples)) + "\n"
 
 
-def _document(found: Report, examples: dict[str, Sequence[Example]]) -> Iterator[str]:
+def _document(found: ScoreReport, examples: dict[str, Sequence[Example]]) -> Iterator[str]:
     yield "# Reliability of tool calls"
     yield ""
     yield f"From {_day(found.since)} to {_day(found.until)} (UTC), counted by Dragoman for each answer."

@@ -86,7 +86,7 @@ class TargetScore(msgspec.Struct, frozen=True, kw_only=True):
         return self.calls[CALL_CLASSES[0]].of
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ScoreReport(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question for scores."""
 
     since: float
@@ -116,7 +116,7 @@ def parse(query: Mapping[str, str], now: float) -> ScoreRequest:
     return ScoreRequest(query=wanted, limit=row_limit(query))
 
 
-async def report(store: Store, wanted: ScoreRequest) -> Report:
+async def report(store: Store, wanted: ScoreRequest) -> ScoreReport:
     """Ask the store for the counts."""
     query = wanted.query
     by_target: dict[tuple[str, str], list[ScoreRow]] = {}
@@ -125,7 +125,7 @@ async def report(store: Store, wanted: ScoreRequest) -> Report:
     scores = [_score(*target, rows) for target, rows in by_target.items()]
     scores.sort(key=lambda one: (-one.answers, one.upstream, one.model))
     shown = scores[: wanted.limit]
-    return Report(since=query.since, until=query.until, rows=shown, more=len(scores) - len(shown))
+    return ScoreReport(since=query.since, until=query.until, rows=shown, more=len(scores) - len(shown))
 
 
 def _score(upstream: str, model: str, rows: Iterable[ScoreRow]) -> TargetScore:

@@ -35,7 +35,7 @@ from .records import (
 )
 
 if TYPE_CHECKING:
-    from ...routing.router import Choice
+    from ...routing.router import ChosenTarget
     from ...translation.exchange import Exchange
     from .subscribers import Tap
 
@@ -116,7 +116,7 @@ class Track:
         self.profile: str | None = None
         self.model = ""
         self.stream = False
-        self.choice: Choice | None = None
+        self.choice: ChosenTarget | None = None
         self.attempts: list[AttemptTrack] = []
         self.exchange: Exchange | None = None
         """The running translation."""
@@ -191,7 +191,7 @@ class Track:
         self.exchange = exchange
         self.attempts[-1].translated = True
 
-    def attempt_started(self, choice: Choice) -> None:
+    def attempt_started(self, choice: ChosenTarget) -> None:
         """An attempt at a target starts."""
         self.choice = choice
         self.attempts.append(AttemptTrack(choice.key, choice.why))

@@ -15,7 +15,7 @@ import msgspec
 from ...config.types import ConfigError, TelemetryConfig
 from ...model.events import FailureKind, Stop, Usage
 from ...model.messages import Request
-from ...routing.router import Choice
+from ...routing.router import ChosenTarget
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -28,7 +28,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: str
     """`ok`, `cancelled`, or the kind of failure."""
-    choice: Choice | None = None
+    choice: ChosenTarget | None = None
     usage: Usage = Usage()
     stop: Stop | None = None
     model: str = ""
@@ -61,7 +61,7 @@ class AttemptTrace(Protocol):
 class ExchangeTrace(Protocol):
     """One exchange."""
 
-    def attempt(self, choice: Choice) -> AttemptTrace: ...
+    def attempt(self, choice: ChosenTarget) -> AttemptTrace: ...
 
     def ended(self, summary: TraceSummary) -> None:
         """The exchange is over."""

@@ -27,7 +27,7 @@ from ...model.events import FailureKind, Stop
 from ...model.messages import Request, Settings
 from ...protocols.common.failures import UpstreamFailed
 from ...protocols.registry import client_protocol
-from ...routing.router import Choice
+from ...routing.router import ChosenTarget
 from ...transport.urls import parse
 from . import AttemptTrace, ExchangeTrace, TraceSummary, Tracing
 
@@ -117,7 +117,7 @@ class _Exchange(ExchangeTrace):
             },
         )
 
-    def attempt(self, choice: Choice) -> AttemptTrace:
+    def attempt(self, choice: ChosenTarget) -> AttemptTrace:
         self._tries += 1
         return _Attempt(self._tracer, self._span, choice, self._tries - 1)
 
@@ -145,7 +145,7 @@ class _Exchange(ExchangeTrace):
 
 
 class _Attempt(AttemptTrace):
-    def __init__(self, tracer: Tracer, parent: Span, choice: Choice, resent: int) -> None:
+    def __init__(self, tracer: Tracer, parent: Span, choice: ChosenTarget, resent: int) -> None:
         self._failure: str | None = None
         self._refused: str | None = None
         self._span = tracer.start_span(
@@ -191,7 +191,7 @@ def _end(span: Span, failure: str | None) -> None:
     span.end(time.time_ns())
 
 
-def _target(choice: Choice) -> Attributes:
+def _target(choice: ChosenTarget) -> Attributes:
     upstream = choice.upstream
     url = parse(upstream.base_url)
     provider = upstream.provider or upstream.name

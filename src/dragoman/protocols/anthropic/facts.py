@@ -8,8 +8,8 @@ from typing import Any
 from ..base import Target
 from ..common.fields import is_object
 from ..facts import (
-    Address,
     Auth,
+    BaseUrlRule,
     Counting,
     Endpoints,
     Headers,
@@ -17,7 +17,7 @@ from ..facts import (
     Obj,
     OtherEndpoint,
     ReasoningReplay,
-    Sdk,
+    SdkObjects,
     Server,
     ToolForm,
     output_limiter,
@@ -112,9 +112,9 @@ COUNTING = Counting(
 LISTING = ModelListFormat(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
 REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_thinking)
 # Anthropic's SDK adds /v1 to every base URL.
-ADDRESS = Address(endpoint=r"/messages$", own_version=lambda path, query: False)
+ADDRESS = BaseUrlRule(endpoint=r"/messages$", own_version=lambda path, query: False)
 TOOLS = ToolForm(fits=_is_tool, read=read_tool)
-SDK = Sdk(whole=_is_whole)
+SDK = SdkObjects(whole=_is_whole)
 SERVER = Server(
     call_ids="toolu_",
     id_header="request-id",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base import UpstreamProtocol
-from ..facts import Address
+from ..facts import BaseUrlRule
 from .answer.decoder import NAME, Decoder
 from .request.fields import FIELDS
 from .request.write import IDS, NAMES, write_request
@@ -15,5 +15,5 @@ PROTOCOL = UpstreamProtocol(
     fields=FIELDS,
     write_request=write_request,
     decoder=Decoder,
-    address=Address(endpoint=r"/converse(-stream)?$", own_version=lambda path, query: False),
+    address=BaseUrlRule(endpoint=r"/converse(-stream)?$", own_version=lambda path, query: False),
 )

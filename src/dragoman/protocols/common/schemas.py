@@ -35,7 +35,7 @@ ANNOTATIONS = frozenset({"$schema", "$comment"})
 """Keywords without effect on validation: removing them needs no notice."""
 
 
-class Dialect(msgspec.Struct, frozen=True):
+class SchemaDialect(msgspec.Struct, frozen=True):
     """The part of JSON Schema that an upstream supports."""
 
     keywords: frozenset[str] | None = None
@@ -58,14 +58,14 @@ class Dialect(msgspec.Struct, frozen=True):
         return not self.dropped.isdisjoint(schema) or (self.string_enums and "enum" in schema)
 
 
-EVERYTHING = Dialect(dropped=frozenset({"$schema"}))
+EVERYTHING = SchemaDialect(dropped=frozenset({"$schema"}))
 # OpenAI Responses rejects these keywords at the top level of a function's parameters.
-RESPONSES = Dialect(
+RESPONSES = SchemaDialect(
     dropped=frozenset({"$schema"}),
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
 )
 # Anthropic answers 400 to these keywords at the top level of `input_schema`.
-ANTHROPIC = Dialect(root_dropped=frozenset({"anyOf", "oneOf", "allOf"}))
+ANTHROPIC = SchemaDialect(root_dropped=frozenset({"anyOf", "oneOf", "allOf"}))
 
 
 class _GeminiSchema(
@@ -119,13 +119,15 @@ class _GeminiRoot(_GeminiSchema, frozen=True, gc=False, rename={"schema": "$sche
     schema: msgspec.Raw = _ABSENT
 
 
-GEMINI = Dialect(
+GEMINI = SchemaDialect(
     keywords=frozenset(_GeminiSchema.__struct_encode_fields__),
     check=msgspec.json.Decoder(_GeminiRoot).decode,
 )
 
 
-def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+def sanitised(
+    schema: Schema | msgspec.Raw | None, dialect: SchemaDialect, note: Callable[[str], None]
+) -> Schema:
     """Adapt `schema` to `dialect`, as an object schema. Calls `note` with each removed keyword.
 
     If an undecoded schema needs no change, its members stay undecoded.
@@ -146,7 +148,7 @@ def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Calla
     return _as_object(result)
 
 
-def _unchanged(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
+def _unchanged(schema: msgspec.Raw, dialect: SchemaDialect) -> Schema | None:
     """The members of a schema that loses only top-level annotations; None if it needs more changes."""
     members: Schema = _members(schema)
     if not dialect.root_dropped.isdisjoint(members):
@@ -163,7 +165,7 @@ def _unchanged(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
     return members
 
 
-def _drops_below(schema: msgspec.Raw, members: Schema, dialect: Dialect) -> bool:
+def _drops_below(schema: msgspec.Raw, members: Schema, dialect: SchemaDialect) -> bool:
     """May a nested schema contain a keyword that the dialect removes? An escaped `$` counts as yes."""
     if not dialect.dropped:
         return False
@@ -191,7 +193,7 @@ def _as_object(schema: Schema) -> Schema:
     return schema
 
 
-def output_schema(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+def output_schema(schema: Schema | None, dialect: SchemaDialect, note: Callable[[str], None]) -> Schema:
     """Like `sanitised`, for structured output: the top level need not be an object."""
     return _walk(schema or {}, dialect, note)
 
@@ -224,7 +226,7 @@ def strict_ready(schema: Any) -> bool:
     return all(map(strict_ready, below))
 
 
-def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+def _walk(schema: Schema, dialect: SchemaDialect, note: Callable[[str], None]) -> Schema:
     if dialect.keywords is None and _NESTING.isdisjoint(schema) and not dialect.drops(schema):
         return schema
     result: Schema = {}
@@ -248,7 +250,7 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
 
 
 def _put_alternatives(
-    result: Schema, alternatives: list[Any], free: bool, dialect: Dialect, note: Callable[[str], None]
+    result: Schema, alternatives: list[Any], free: bool, dialect: SchemaDialect, note: Callable[[str], None]
 ) -> None:
     """Write a `oneOf`. If its branches were weakened, a value may fit two of them: then write `anyOf`."""
     lost: list[str] = []
@@ -263,7 +265,7 @@ def _put_alternatives(
         note("oneOf")
 
 
-def _equivalent(schema: Schema, dialect: Dialect) -> Schema:
+def _equivalent(schema: Schema, dialect: SchemaDialect) -> Schema:
     """Rewrite `const` and `definitions` with keywords that more dialects support: `enum` and `$defs`."""
     keywords = dialect.keywords
     if keywords is None:
@@ -279,11 +281,11 @@ def _equivalent(schema: Schema, dialect: Dialect) -> Schema:
     return schema
 
 
-def _walk_any(value: Any, dialect: Dialect, note: Callable[[str], None]) -> Any:
+def _walk_any(value: Any, dialect: SchemaDialect, note: Callable[[str], None]) -> Any:
     return _walk(value, dialect, note) if is_object(value) else value
 
 
-def _kept(keyword: str, value: Any, dialect: Dialect) -> bool:
+def _kept(keyword: str, value: Any, dialect: SchemaDialect) -> bool:
     if keyword in dialect.dropped:
         return False
     if dialect.string_enums and keyword == "enum":

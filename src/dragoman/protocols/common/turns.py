@@ -49,24 +49,24 @@ def refuse_stray(id: str, path: str) -> NoReturn:
     raise BadRequest(f"no earlier tool call has the id {id!r}", path)
 
 
-class Turn(msgspec.Struct):
+class MergedTurn(msgspec.Struct):
     """Consecutive messages of one role, merged."""
 
     role: Role
     parts: list[Part]
 
 
-def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
+def turns(messages: Sequence[Message], notices: Notices) -> list[MergedTurn]:
     """Merge `messages` into alternating turns. A call without a result gets a result that says so."""
-    merged: list[Turn] = []
+    merged: list[MergedTurn] = []
     last = None
     for message in messages:
         if last is not None and last.role == message.role:
             last.parts.extend(message.parts)
         else:
-            last = Turn(message.role, list(message.parts))
+            last = MergedTurn(message.role, list(message.parts))
             merged.append(last)
-    result: list[Turn] = []
+    result: list[MergedTurn] = []
     for index, turn in enumerate(merged):
         result.append(turn)
         if turn.role != "assistant" or index + 1 == len(merged):
@@ -77,14 +77,16 @@ def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
     return result
 
 
-def _answered(calls: list[ToolCall], merged: list[Turn], index: int, notices: Notices) -> list[Turn]:
+def _answered(
+    calls: list[ToolCall], merged: list[MergedTurn], index: int, notices: Notices
+) -> list[MergedTurn]:
     """Move the results of `calls` to the front of the next user turn, in the order of the calls.
 
     If there is no user turn before the next assistant turn, return one with missing results.
     """
     following = _next_user(merged, index)
     if following is None:
-        return [Turn("user", [missing_result(call, notices) for call in calls])]
+        return [MergedTurn("user", [missing_result(call, notices) for call in calls])]
     results = {p.call_id: p for p in following.parts if isinstance(p, ToolResult)}
     ordered: list[Part] = [results.pop(call.id, None) or missing_result(call, notices) for call in calls]
     rest = [p for p in following.parts if not isinstance(p, ToolResult) or p.call_id in results]
@@ -92,7 +94,7 @@ def _answered(calls: list[ToolCall], merged: list[Turn], index: int, notices: No
     return []
 
 
-def _next_user(merged: list[Turn], index: int) -> Turn | None:
+def _next_user(merged: list[MergedTurn], index: int) -> MergedTurn | None:
     for turn in merged[index + 1 :]:
         if turn.role == "assistant":
             return None

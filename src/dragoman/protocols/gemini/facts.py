@@ -11,8 +11,8 @@ import msgspec
 from ...model.messages import Part, Seal, Thinking, ToolCall
 from ..common.fields import is_array, is_object
 from ..facts import (
-    Address,
     Auth,
+    BaseUrlRule,
     Counting,
     Endpoints,
     Headers,
@@ -20,7 +20,7 @@ from ..facts import (
     Obj,
     OtherEndpoint,
     ReasoningReplay,
-    Sdk,
+    SdkObjects,
     Server,
     ToolForm,
     output_limiter,
@@ -170,11 +170,11 @@ LISTING = ModelListFormat(
 # Gemini does not need its thoughts back, and its CLI drops them, so a thought cannot carry a foreign seal.
 # Many clients (opencode, pi, Google's SDK) drop the ids of calls.
 REASONING = ReasoningReplay(seals=True, call_ids=False)
-ADDRESS = Address(
+ADDRESS = BaseUrlRule(
     endpoint=r"/models(/[^/]+)?$", distinctive=False, version="/v1beta", own_version=_own_version
 )
 TOOLS = ToolForm(fits=_is_tool, read=read_tool)
-SDK = Sdk(whole=_is_whole, on_wire=_on_wire)
+SDK = SdkObjects(whole=_is_whole, on_wire=_on_wire)
 SERVER = Server(
     call_ids="",
     id_header="",

@@ -8,7 +8,7 @@ import msgspec
 
 from ...model.messages import Tool
 from ..common.fields import is_object
-from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, output_limiter
+from ..facts import BaseUrlRule, Endpoints, Obj, SdkObjects, Server, ToolForm, output_limiter
 from .other_endpoints import OTHERS
 from .request.read_tools import read_tool
 
@@ -52,10 +52,10 @@ def _seal(data: str, seed: str) -> tuple[str, None]:
 
 ENDPOINTS = Endpoints(answers=("/chat/completions",), others=OTHERS)
 limit_output = output_limiter("max_tokens", "max_completion_tokens")
-ADDRESS = Address(endpoint=r"/chat/completions$", family="openai")
+ADDRESS = BaseUrlRule(endpoint=r"/chat/completions$", family="openai")
 # Most Chat servers are not OpenAI's, and do not support OpenAI's newer members.
 DEFAULTS = {"chat_compatible": True, "max_tokens_field": "max_tokens"}
 OPEN_HEADERS = ("openai-beta",)
 TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
-SDK = Sdk(whole=_is_whole)
+SDK = SdkObjects(whole=_is_whole)
 SERVER = Server(keeps_cut_calls=True, block=_block, seal=_seal, wants_seals=False)

@@ -6,14 +6,14 @@ from typing import Any
 
 from ..common.fields import is_object
 from ..facts import (
-    Address,
+    BaseUrlRule,
     Compaction,
     Counting,
     Endpoints,
     Headers,
     Obj,
     ReasoningReplay,
-    Sdk,
+    SdkObjects,
     Server,
     ToolForm,
     output_limiter,
@@ -68,12 +68,12 @@ COUNTING = Counting(
 )
 REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
 limit_output = output_limiter("max_output_tokens")
-ADDRESS = Address(endpoint=r"/responses$", family="openai")
+ADDRESS = BaseUrlRule(endpoint=r"/responses$", family="openai")
 OPEN_HEADERS = ("openai-beta",)
 
 
 TOOLS = ToolForm(fits=_is_tool, read=read_tool)
-SDK = Sdk(whole=_is_whole)
+SDK = SdkObjects(whole=_is_whole)
 SERVER = Server(
     block=lambda frame: frame.get("output_index"),
     numbered=lambda frame, number: frame | {"sequence_number": number},

@@ -27,7 +27,7 @@ class NotOpen(StoreError):
     """The database could not be reached yet. The store goes on trying."""
 
 
-class Address:
+class PostgresAddress:
     """What the config says about the database. Raises StoreError if libpq does not understand it."""
 
     def __init__(self, url: Secret) -> None:

@@ -12,7 +12,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool
 
 from ..types import StoreError
-from .address import Address, NotOpen
+from .address import NotOpen, PostgresAddress
 from .schema import Connection, migrate
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ _GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 class Database:
     """Lives on the loop of the store's thread."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: PostgresAddress) -> None:
         self._address = address
         self._ready = False
         self._paused_until = 0.0

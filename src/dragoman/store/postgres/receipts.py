@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ..globs import regex
-from ..receipt_query import Dialect, conditions
+from ..receipt_query import SqlDialect, conditions
 from ..scores import GROUPS as SCORE_GROUPS
 from ..scores import day_of
 from ..sessions import COLUMNS
@@ -39,7 +39,7 @@ _TYPES = {
     **dict.fromkeys(("summary", "value"), "bytea"),
 }
 """Of the columns that are not text."""
-_DIALECT = Dialect(contains="strpos({}, ?) > 0", matches="~", pattern=regex)
+_DIALECT = SqlDialect(contains="strpos({}, ?) > 0", matches="~", pattern=regex)
 _COUNTED = {
     "id": "text",
     "at": "double precision",

@@ -9,7 +9,7 @@ import psycopg
 
 from ...credentials.secret import Secret
 from ..types import StoreStatus
-from .address import Address
+from .address import PostgresAddress
 from .schema import MIGRATIONS, Connection, version
 from .thread import LoopThread
 
@@ -57,7 +57,7 @@ async def _one(connection: Connection, sql: bytes, values: tuple[str, ...] = ())
 
 def read_status(url: Secret) -> StoreStatus:
     """The status of a database, which stays as it is. Raises StoreError."""
-    address = Address(url)
+    address = PostgresAddress(url)
     thread = LoopThread()
     try:
         return thread.submit(_read(address)).result()
@@ -67,7 +67,7 @@ def read_status(url: Secret) -> StoreStatus:
         thread.close()
 
 
-async def _read(address: Address) -> StoreStatus:
+async def _read(address: PostgresAddress) -> StoreStatus:
     async with asyncio.timeout(_TIMEOUT):
         async with await psycopg.AsyncConnection.connect(address.text.reveal()) as connection:
             return await status(connection, address.shown)

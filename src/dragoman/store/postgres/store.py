@@ -22,7 +22,6 @@ from ...credentials.secret import Secret
 from ..clock_jumps import ClockJumps
 from ..types import (
     Addition,
-    Entry,
     Key,
     Pruned,
     Receipt,
@@ -32,6 +31,7 @@ from ..types import (
     ScoreRow,
     SessionQuery,
     SessionRow,
+    StoredEntry,
     StoredKey,
     StoreError,
     StoreStatus,
@@ -39,7 +39,7 @@ from ..types import (
     UsageRow,
 )  # fmt: skip
 from . import partitions, pruning, receipts, tables
-from .address import Address
+from .address import PostgresAddress
 from .database import Database, Operation
 from .schema import Connection
 from .status import status
@@ -71,7 +71,7 @@ class PostgresStore:
     ) -> None:
         """Raises StoreError. With `fallback`, a database that cannot be reached is tried again later."""
         self.warning: str | None = None
-        self._address = Address(url)
+        self._address = PostgresAddress(url)
         self._retention = retention or Retention()
         self._now = now
         self._thread = LoopThread()
@@ -110,7 +110,7 @@ class PostgresStore:
             return {}
         return await self._read(lambda connection: tables.get(connection, keys, self._now()))
 
-    async def put(self, entries: Sequence[Entry]) -> None:
+    async def put(self, entries: Sequence[StoredEntry]) -> None:
         if not entries:
             return
         now = self._now()

@@ -8,12 +8,12 @@ from .. import scores, sessions, usage
 from ..key_rows import KEY, key_of, key_row
 from ..types import (
     Addition,
-    Entry,
     Key,
     ScoreQuery,
     ScoreRow,
     SessionQuery,
     SessionRow,
+    StoredEntry,
     StoredKey,
     UsageQuery,
     UsageRow,
@@ -53,7 +53,7 @@ async def get(connection: Connection, keys: Sequence[Key], now: float) -> dict[K
     return {key: found[key] for key in keys if key in found}
 
 
-async def put(connection: Connection, entries: Sequence[Entry], expires: Sequence[float]) -> None:
+async def put(connection: Connection, entries: Sequence[StoredEntry], expires: Sequence[float]) -> None:
     # One statement cannot write a row twice. The order keeps two replicas from blocking each other.
     rows = {
         (clean(entry.key.namespace), clean(entry.key.key)): (entry.value, until)

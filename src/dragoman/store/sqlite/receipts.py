@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..globs import sqlite_glob
-from ..receipt_query import Dialect, conditions
+from ..receipt_query import SqlDialect, conditions
 from ..types import RECEIPT_COLUMNS, Receipt, ReceiptQuery
 from . import scores, usage
 
@@ -25,7 +25,7 @@ _ADD = f"INSERT INTO receipts ({', '.join(_COLUMNS)}) VALUES ({_MARKS}) ON CONFL
 _ALL = f"SELECT {', '.join(_COLUMNS)} FROM receipts"
 _LIST = f"SELECT {', '.join(_COLUMNS[:-1])} FROM receipts"
 
-_DIALECT = Dialect(contains="instr({}, ?)", matches="GLOB", pattern=sqlite_glob)
+_DIALECT = SqlDialect(contains="instr({}, ?)", matches="GLOB", pattern=sqlite_glob)
 
 
 def add(connection: sqlite3.Connection, receipts: Sequence[Receipt]) -> None:

@@ -23,7 +23,6 @@ from typing import TypeVar
 from ..types import (
     TURNS,
     Addition,
-    Entry,
     Key,
     Pruned,
     Receipt,
@@ -33,6 +32,7 @@ from ..types import (
     ScoreRow,
     SessionQuery,
     SessionRow,
+    StoredEntry,
     StoredKey,
     StoreError,
     StoreStatus,
@@ -156,7 +156,7 @@ class SqliteStore:
         slow = f"the store {self.path or 'in memory'} did not answer within {_MAX_WAIT:g} s: check its disk"
         return StoreError(self._worker.write_problem or slow)
 
-    async def put(self, entries: Sequence[Entry]) -> None:
+    async def put(self, entries: Sequence[StoredEntry]) -> None:
         if not entries:
             return
         now = self._now()

@@ -5,7 +5,7 @@ import it. Tests and WebSocket messages create an `HttpRequest` with their own `
 """
 
 from .answers import NO_HEADERS, HttpAnswer, HttpResponse, Stream, Upgrade, json_response
-from .limits import Limits
+from .limits import ServerLimits
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, MethodNotAllowed, NotFound, RefusedRequest
 from .request import ClientGone, HttpRequest, Sink, WebSocket
@@ -21,13 +21,13 @@ __all__ = [
     "HttpAnswer",
     "HttpRequest",
     "HttpResponse",
-    "Limits",
     "Listener",
     "MethodNotAllowed",
     "NotFound",
     "RefusedRequest",
     "Route",
     "Routes",
+    "ServerLimits",
     "Sink",
     "Stream",
     "Upgrade",

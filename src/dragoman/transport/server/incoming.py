@@ -14,7 +14,7 @@ from .answers import COMMON_HEADERS
 from .connection import Connection
 from .decompression import decompressed
 from .forwarded import TrustedProxies
-from .limits import MAX_HEAD, MIN_BODY_RATE, Limits
+from .limits import MAX_HEAD, MIN_BODY_RATE, ServerLimits
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, RefusedRequest
 from .request import ClientGone, HttpRequest
 from .user_agents import RENAMED
@@ -79,7 +79,7 @@ class HttpSink:
 
 
 def convert_request(
-    http: web.BaseRequest, connection: Connection, limits: Limits, proxies: TrustedProxies
+    http: web.BaseRequest, connection: Connection, limits: ServerLimits, proxies: TrustedProxies
 ) -> HttpRequest:
     """Raises a `RefusedRequest` for a head that the gateway cannot serve."""
     fields = _fields(http)
@@ -153,14 +153,14 @@ def expects_continue(http: web.BaseRequest) -> bool:
     return http.headers.get("expect", "").lower() == "100-continue"
 
 
-async def _body(http: web.BaseRequest, fields: Mapping[str, str], limits: Limits) -> bytes:
+async def _body(http: web.BaseRequest, fields: Mapping[str, str], limits: ServerLimits) -> bytes:
     """The complete body, decompressed."""
     chunks = [chunk async for chunk in _chunks(http, limits, limits.body)]
     coding = fields.get("content-encoding", "identity").strip().lower()
     return await decompressed(b"".join(chunks), coding, limits.body)
 
 
-async def _chunks(http: web.BaseRequest, limits: Limits, largest: int) -> AsyncIterator[bytes]:
+async def _chunks(http: web.BaseRequest, limits: ServerLimits, largest: int) -> AsyncIterator[bytes]:
     """The body in pieces, as it is sent."""
     if http.content_length is not None and http.content_length > largest:
         raise BodyTooLarge

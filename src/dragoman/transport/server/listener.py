@@ -17,7 +17,7 @@ from .connection import Connection
 from .descriptors import DescriptorCheck
 from .forwarded import TrustedProxies
 from .incoming import HttpSink, convert_request, expects_continue
-from .limits import IDLE_TIMEOUT, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
+from .limits import IDLE_TIMEOUT, MAX_FIELD, MAX_FIELDS, MAX_LINE, ServerLimits
 from .refusals import RefusedRequest
 from .request import ClientGone, HttpRequest
 from .routes import Handler
@@ -38,10 +38,10 @@ class Listener:
     """Gives every request to `handler`, which must not raise anything but `ClientGone`."""
 
     def __init__(
-        self, handler: Handler, limits: Limits | None = None, proxies: TrustedProxies | None = None
+        self, handler: Handler, limits: ServerLimits | None = None, proxies: TrustedProxies | None = None
     ) -> None:
         self._handler = handler
-        self._limits = limits or Limits()
+        self._limits = limits or ServerLimits()
         self._proxies = proxies or TrustedProxies()
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()

@@ -17,7 +17,7 @@ from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import PLACEHOLDER, Turn, note_placeholder, note_prefill, turns
+from ...common.turns import PLACEHOLDER, MergedTurn, note_placeholder, note_prefill, turns
 from .cache_marks import mark_prompt, marks_nothing
 from .restore import restored, stands_at_top
 from .supported import Carry, is_own
@@ -143,7 +143,7 @@ def _shortest(system: list[Obj]) -> str | list[Obj] | None:
     return system or None
 
 
-def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:
+def _put_answers_next_to_calls(found: list[MergedTurn], notices: Notices) -> None:
     """Move a system message from between calls and their results to behind the results.
 
     Anthropic requires that the message after a call begins with its result.
@@ -158,7 +158,7 @@ def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:
             found[index + 1], found[index + 2] = answering, between
 
 
-def _strip_end(turn: Turn) -> None:
+def _strip_end(turn: MergedTurn) -> None:
     """Remove white space at the end of a prefill: Anthropic refuses a final assistant text that has some."""
     last = turn.parts[-1]
     if isinstance(last, Text):

@@ -12,7 +12,7 @@ from ....model.messages import Format, Raw, Request, Settings, Tool, ToolCall, T
 from ...common.fields import Obj, is_array, is_object
 from ...common.freeform import emulated
 from ...common.notices import Notices
-from ...common.schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, warn_dropped
+from ...common.schemas import ANTHROPIC, Schema, SchemaDialect, output_schema, sanitised, warn_dropped
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
 from ...common.unsupported import warn_deferred
@@ -29,7 +29,7 @@ _HOSTED: dict[str, Obj] = {
 
 # The keywords that Anthropic enforces (structured output and strict tools), from `transform_schema` of its
 # SDK. It refuses a schema with any other keyword.
-_ENFORCED = Dialect(
+_ENFORCED = SchemaDialect(
     keywords=frozenset(
         {
             *("$defs", "$ref", "type", "enum", "const", "anyOf", "allOf", "description", "title"),

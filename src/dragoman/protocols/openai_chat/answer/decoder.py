@@ -31,7 +31,7 @@ from ...common.fields import is_array, is_object
 from ...common.text_blocks import TextBlocks
 from . import wire
 from .calls import FragmentRouter, StreamedCall
-from .reasoning_text import ReasoningText
+from .reasoning_text import ReasoningFields
 from .verbatim import VerbatimCheck
 
 NAME = "openai-chat"
@@ -77,7 +77,7 @@ class Decoder(AnswerDecoder):
         self._refused = False
         self._streamed = False
         self._details: list[Any] = []
-        self._reasoning_text = ReasoningText()
+        self._reasoning_text = ReasoningFields()
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:

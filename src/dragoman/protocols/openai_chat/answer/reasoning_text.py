@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ReasoningText:
+class ReasoningFields:
     """The reasoning text of one answer. Text that arrives in both forms is counted once."""
 
     __slots__ = ("_by_field", "_part", "_pieces", "_repeated")

@@ -107,7 +107,7 @@ class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
     refusal: str
 
 
-class Address(msgspec.Struct, frozen=True, gc=False):
+class ImageUrl(msgspec.Struct, frozen=True, gc=False):
     """The URL of an image or video: a `data:` URL, or any other."""
 
     url: str
@@ -115,13 +115,13 @@ class Address(msgspec.Struct, frozen=True, gc=False):
 
 
 class ImagePart(Part, tag="image_url", frozen=True, gc=False):
-    image_url: Address
+    image_url: ImageUrl
 
 
 class VideoPart(Part, tag="video_url", frozen=True, gc=False):
     """A video. It is not in OpenAI's spec, but Qwen, Kimi, vLLM and OpenRouter share this form."""
 
-    video_url: Address
+    video_url: ImageUrl
 
 
 class Audio(msgspec.Struct, frozen=True, gc=False):

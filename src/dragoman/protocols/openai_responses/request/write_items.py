@@ -201,6 +201,6 @@ def _without_lone_reasoning(items: list[Obj]) -> list[Obj]:
     for item in reversed(items):
         following = kept[-1] if kept else {}
         by_model = following.get("type") in _FROM_MODEL or following.get("role") == "assistant"
-        if by_model or item["type"] != "reasoning":
+        if by_model or item.get("type") != "reasoning":
             kept.append(item)
     return kept[::-1]
