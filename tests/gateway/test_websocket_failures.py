@@ -181,12 +181,14 @@ def test_keepalive_events_for_clients_that_count_messages(agent: bool) -> None:
 
 def test_a_gateway_that_stops_lets_an_answer_finish() -> None:
     async def run() -> None:
-        served = ScriptedUpstream(pace=0.02)
+        served = ScriptedUpstream()
         async with before(served) as gateway, connected(gateway) as socket, connected(gateway) as idle:
+            served.answering.clear()
             await socket.send(input=QUESTION, model="c/demo")
             await socket.send(input="What waits", model="c/demo")
             await served.wait_seen(1)
             gateway.state.announce_stop()
+            served.answering.set()
             with pytest.raises(ConnectionClosed) as closed:
                 await idle.next()
             assert closed.value.rcvd is not None

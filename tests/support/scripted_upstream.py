@@ -93,6 +93,9 @@ class ScriptedUpstream:
         self.seen: list[Seen] = []
         self.keys: set[str] | None = None
         self.pace = pace
+        self.answering = asyncio.Event()
+        """Requests wait for their answer while this is cleared."""
+        self.answering.set()
         self.otherwise: Reply | None = None
         """The reply to requests that are not scripted. If None, the models answer."""
         self._scripts: deque[Reply] = deque()
@@ -140,6 +143,7 @@ class ScriptedUpstream:
         )
         self.seen.append(seen)
         try:
+            await self.answering.wait()
             response = await play(request, self._reply(request, seen), self.pace)
             if response.started and not _is_closing(request):
                 await response.end()
