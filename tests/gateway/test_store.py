@@ -295,11 +295,11 @@ def test_one_process_reads_at_once_what_another_wrote(tmp_path: Path) -> None:
 _WRITER = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.store import Entry, Key, open_store
+from dragoman.store import StoredEntry, Key, open_store
 async def main():
     store = open_store(Path(sys.argv[1]), fallback=False)
     for n in range(int(sys.argv[3])):
-        await store.put([Entry(Key("turns", f"{sys.argv[2]}-{n}"), b"x" * 5000)])
+        await store.put([StoredEntry(Key("turns", f"{sys.argv[2]}-{n}"), b"x" * 5000)])
         print(n, flush=True)
 asyncio.run(main())
 """
