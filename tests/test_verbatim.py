@@ -109,6 +109,36 @@ def test_reasoning_without_content_passes_between_responses() -> None:
     assert run(exchange("openai-responses", "openai-responses", TOOLS), stream) == b"".join(stream)
 
 
+def test_the_id_of_an_empty_item_is_not_used_again() -> None:
+    """An upstream repeats an id: the first item has no content and passes, the second one is rebuilt."""
+    response = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "status": "in_progress",
+        "output": [],
+    }
+    empty = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    none = {**empty, "status": "completed"}
+    part = {"type": "output_text", "text": "Hi", "annotations": [], "logprobs": []}
+    done = {**none, "content": [part]}
+    where = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
+    final = {**response, "status": "completed", "output": [none, done]}
+    stream = [
+        responses(0, "response.created", response=response),
+        responses(1, "response.output_item.added", output_index=0, item=empty),
+        responses(2, "response.output_item.done", output_index=0, item=none),
+        responses(3, "response.output_item.added", output_index=1, item=empty),
+        responses(4, "response.output_text.delta", **where, delta="Hi", logprobs=[]),
+        responses(5, "response.output_item.done", output_index=1, item=done),
+        responses(6, "response.completed", response=final),
+    ]
+    got = run(exchange("openai-responses", "openai-responses", TOOLS), stream)
+    assert got.startswith(b"".join(stream[:3]))
+    assert laws.check("openai-responses", got, stream=True) == []
+
+
 @pytest.mark.parametrize("content", ["false", "0", "{}", "[]"])
 def test_content_that_is_not_text_does_not_pass(content: str) -> None:
     head = (

@@ -102,7 +102,9 @@ class StreamEncoder:
             self._shown = msgspec.json.decode(bytes(place.item))
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
-            self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
+            item = msgspec.json.decode(bytes(place.item))
+            self._items[place.output_index :] = [item]
+            self._ids.taken(item["id"])  # an item without content has no block that takes its id
             self._open = self._shown = None  # also if the tool stage still holds back the end of its block
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
