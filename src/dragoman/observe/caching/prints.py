@@ -9,9 +9,8 @@ is the form of a text: a message that gets a mark turns from a string into a lis
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -45,8 +44,12 @@ _DATE = re.compile(
 )
 _ID = re.compile(rb"(?<![\w-])[A-Za-z_-]*+\d[\w-]*+")
 
-_known: dict[str, Loose] = {}
-_MOST_KNOWN = 512
+_LONGEST_LOOSE = 32 * 1024
+"""Bytes of a text that are searched for dates and ids. In a longer one, this would take milliseconds."""
+_LINE_END = b"\\n"  # as JSON spells it
+_DIGIT = re.compile(rb"\d")
+# A message in the form of `_one_form`, with its role: the usual case, which needs no decoding.
+_IN_FORM = re.compile(rb'\{"role":"([a-z]+)","(?!content":\[\{"type":"text")')
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -55,7 +58,7 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class PromptPart(msgspec.Struct, frozen=True, array_like=True):
     """One part of a prompt."""
 
-    hash: str
+    hash: int
     size: int
     """Bytes, without cache marks."""
     name: str = ""
@@ -65,8 +68,8 @@ class PromptPart(msgspec.Struct, frozen=True, array_like=True):
 class Loose(msgspec.Struct, frozen=True, array_like=True):
     """Hashes of a text that stay the same if only these change."""
 
-    dates: str
-    ids: str
+    dates: int
+    ids: int
     """All words with a digit: dates, numbers, ids."""
 
 
@@ -176,7 +179,7 @@ class _Printer:
                 yield name, value
 
     def _set(self, name: str, value: bytes) -> None:
-        text = value.decode(errors="replace") if len(value) <= _LONGEST_VALUE else f"#{_hash(value)}"
+        text = value.decode(errors="replace") if len(value) <= _LONGEST_VALUE else f"#{_hash(value):08x}"
         if name in self._settings:
             text = f"{self._settings[name]} {text}"
         if name in self._settings or len(self._settings) < _MOST_SETTINGS:
@@ -184,10 +187,13 @@ class _Printer:
 
     def _tools(self, path: str, value: bytes, at: int) -> list[PromptPart]:
         found: list[PromptPart] = []
+        marked = _may_hold_marks(value)
         for raw in _listed(value):
             grouped = _declarations(raw).functions if b'"functionDeclarations"' in raw else ()
             for one in grouped or (raw,):
-                data = self._plain(bytes(one), f"t{at + len(found)}")
+                data = bytes(one)
+                if marked:
+                    data = self._plain(data, f"t{at + len(found)}")
                 if data:
                     of = _item(data)
                     named = of.name or (of.function or of.spec or of).name or of.type or path
@@ -197,30 +203,32 @@ class _Printer:
     def _texts(self, value: bytes, kind: str) -> list[PromptPart]:
         """The blocks of a system prompt, or the messages."""
         found: list[PromptPart] = []
-        for raw in _listed(value):
-            place = f"{kind}{len(found)}"
-            data = self._plain(raw, place)
-            if not data:
-                continue  # a block that is only a mark
-            role = ""
-            if data[:1] == b"{":
-                data, role = _one_form(data)
+        marked = _may_hold_marks(value)
+        for data in _listed(value):
+            if marked:
+                data = self._plain(data, f"{kind}{len(found)}")
+                if not data:
+                    continue  # a block that is only a mark
+            data, role = _one_form(data)
             hash = _hash(data)
             if kind == "s" or len(found) < _LOOSE:
-                self._loose[place] = _loose(data, hash)
-            found.append(PromptPart(hash, len(data), role[:_LONGEST_NAME]))
+                self._loose[f"{kind}{len(found)}"] = _loose(data, hash)
+            found.append(PromptPart(hash, len(data), role))
         return found
 
     def _plain(self, data: bytes, place: str) -> bytes:
         """A part without its cache marks, which are noted."""
-        if not any(name in data for name in _MARKS):
-            return data
         plain = _unmarked(data)
         if plain != data:
             if _HOUR.search(data):
                 self._ttl = 3600
             self._marks.append(place)
         return plain
+
+
+def _may_hold_marks(value: bytes) -> bool:
+    # `rfind` takes a third of the time that `in` takes.
+    return any(value.rfind(name) >= 0 for name in _MARKS)
 
 
 def _unmarked(data: bytes) -> bytes:
@@ -239,15 +247,15 @@ def _unmarked(data: bytes) -> bytes:
     return data
 
 
-def _loose(data: bytes, hash: str) -> Loose:
-    """The loose hashes of a text. They take long; a system prompt is the same in every turn."""
-    found = _known.get(hash)
-    if found is None:
-        dateless = _DATE.sub(b"D", data)
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        found = _known[hash] = Loose(_hash(dateless), _hash(_ID.sub(b"0", dateless)))
-    return found
+def _loose(data: bytes, hash: int) -> Loose:
+    """The loose hashes of a text with this hash."""
+    if len(data) > _LONGEST_LOOSE:
+        return Loose(hash, hash)
+    # Dates and ids hold digits, so most lines need no search.
+    lines = data.split(_LINE_END)
+    dateless = [_DATE.sub(b"D", line) if _DIGIT.search(line) else line for line in lines]
+    plain = [_ID.sub(b"0", line) if _DIGIT.search(line) else line for line in dateless]
+    return Loose(_hash(b"\n".join(dateless)), _hash(b"\n".join(plain)))
 
 
 def _listed(value: bytes) -> Sequence[bytes]:
@@ -258,9 +266,13 @@ def _listed(value: bytes) -> Sequence[bytes]:
 
 def _one_form(data: bytes) -> tuple[bytes, str]:
     """A message in the form that does not depend on how its text is wrapped, and its role or type."""
+    if (plain := _IN_FORM.match(data)) is not None:
+        return data, plain[1].decode()
+    if data[:1] != b"{":
+        return data, ""
     members = _members(data)
     role = members.get("role") or members.get("type")
-    name = "" if role is None else bytes(role).decode(errors="replace").strip('"')
+    name = "" if role is None else bytes(role).decode(errors="replace").strip('"')[:_LONGEST_NAME]
     if members.keys() != {"role", "content"}:
         return data, name
     content = bytes(members["content"])
@@ -274,17 +286,21 @@ def _one_form(data: bytes) -> tuple[bytes, str]:
 
 def coarser(parts: Sequence[PromptPart]) -> list[PromptPart]:
     """Pairs of parts as one. A print with more messages in a part can so be compared with one with fewer."""
-    return [_joined(parts[at : at + 2], "") for at in range(0, len(parts), 2)]
+    pairs = [
+        PromptPart((one.hash * 31 + other.hash) % 2**32, one.size + other.size, one.name)
+        for one, other in zip(parts[::2], parts[1::2], strict=False)
+    ]
+    return [*pairs, parts[-1]] if len(parts) % 2 else pairs
 
 
 def _joined(parts: Sequence[PromptPart], name: str) -> PromptPart:
-    return PromptPart(
-        _hash("".join(part.hash for part in parts).encode()),
-        sum(part.size for part in parts),
-        name or parts[0].name,
-    )
+    hash = size = 0
+    for part in parts:
+        hash = (hash * 31 + part.hash) % 2**32
+        size += part.size
+    return PromptPart(hash, size, name)
 
 
-def _hash(data: bytes) -> str:
-    """48 bits: two different parts of one conversation do not get the same by chance."""
-    return base64.b64encode(hashlib.blake2b(data, digest_size=6).digest()).decode()
+# 32 bits are enough to see that a part changed: there are a few hundred parts, and nobody gains by equals.
+# A hash that resists attacks takes four times as long, and every byte of every request passes here.
+_hash = zlib.crc32
