@@ -1,5 +1,6 @@
 """The speed page, the README and the plots show the measured results."""
 
+import re
 from pathlib import Path
 from typing import cast
 from xml.etree import ElementTree
@@ -18,6 +19,14 @@ def test_the_page_shows_the_results() -> None:
 
 def test_the_readme_shows_the_results() -> None:
     assert page.README.read_text() == page.readme(), "run `python -m bench.page`"
+
+
+def test_every_page_gives_the_same_idle_memory() -> None:
+    row = next(row for row in page.results("latest")["rows"] if row["name"] == "memory")
+    measured = f"{row['values']['Dragoman']:.0f} MB"
+    for path in ("docs/how-to/serve.md", "deploy/helm/dragoman/values.yaml"):
+        text = (page.ROOT / path).read_text()
+        assert re.findall(r"idle process uses (\d+ MB)", text) == [measured], path
 
 
 def test_the_plots_show_the_results() -> None:
