@@ -16,6 +16,7 @@ from support.manual import script as shell
 
 from dragoman.cli import main
 from dragoman.model import events, messages
+from dragoman.protocols.common.unsupported import HARMLESS
 
 
 def script(name: str) -> Any:
@@ -102,6 +103,14 @@ def test_every_header_is_documented() -> None:
     names = header_names()
     assert {"x-dragoman-exchange", "x-dragoman-warnings", "retry-after", "anthropic-beta"} <= names
     assert [name for name in sorted(names) if name not in page] == []
+
+
+def test_every_setting_that_is_dropped_without_a_warning_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "http.md").read_text()
+    listed = page.partition("### What is dropped without a warning")[2].partition("\n## ")[0]
+    translated = {"mcp_servers"}  # they become tools
+    respelled = {"safety_settings"}
+    assert [name for name in sorted(HARMLESS - translated - respelled) if f"`{name}`" not in listed] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:

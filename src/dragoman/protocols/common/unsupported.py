@@ -27,7 +27,7 @@ _PROVIDER_STATE = {
 }
 # Fields without influence on the content of another provider's answer: padding, storage, moderation,
 # accounting.
-_HARMLESS = frozenset(
+HARMLESS = frozenset(
     {
         *("include", "client_metadata", "stream_options", "truncation", "moderation", "user"),
         *("safety_identifier", "prompt_cache_options", "prompt_cache_retention", "diagnostics"),
@@ -94,7 +94,7 @@ def refuse_untranslatable(request: Request) -> None:
 def note_unsupported_fields(request: Request, notices: Notices) -> None:
     """Add one notice for each top-level field that only the client's own protocol supports."""
     for key, value in (request.extras or {}).items():
-        if key in _HARMLESS or value in (None, {}, []) or _is_harmless(key, value):
+        if key in HARMLESS or value in (None, {}, []) or _is_harmless(key, value):
             continue
         notices.warn("opaque-dropped", f"extras.{key}", f"this upstream does not support {key}")
 
