@@ -15,6 +15,8 @@ from support.manual import ROOT, blocks, commands
 from support.manual import script as shell
 
 from dragoman.cli import main
+from dragoman.cli.run.agents import AGENTS
+from dragoman.config.providers import providers
 from dragoman.model import events, messages
 from dragoman.protocols.common.unsupported import HARMLESS
 
@@ -59,6 +61,13 @@ def test_the_two_commands_of_the_readme_are_make_targets() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert re.search(r"^demo: \$\(READY\).*\n\t@\$\(BIN\)/dragoman demo ", makefile, re.MULTILINE)
     assert re.search(r"^test: \$\(READY\).*\n(?:\t.*\n)*\t@\$\(BIN\)/pytest ", makefile, re.MULTILINE)
+
+
+def test_the_readme_counts_the_providers_and_the_agents() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert re.findall(r"\[(\d+) providers\]", readme) == [str(len(providers()))]
+    assert len(AGENTS) == 10, "the README says ten"
+    assert "[ten agents]" in readme
 
 
 def test_every_event_and_part_is_documented() -> None:
