@@ -6,8 +6,12 @@ A client that asked the upstream itself would send it the wrong key, and no limi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from urllib.parse import urlencode
 
+from ..access.keys import KeyTable
 from ..config.types import UpstreamConfig
+from ..credentials.secret import Secret
 from ..transport.server import HttpRequest
 from ..transport.urls import parse
 
@@ -29,8 +33,18 @@ def linked(url: str, upstream: UpstreamConfig, gateway: str) -> str:
     return gateway + parsed.target.removeprefix(own.target.rstrip("/"))
 
 
+def with_key(url: str, gateway: str, keys: KeyTable, presented: Iterable[Secret]) -> str:
+    """`url` with the key that the client has sent: Google's SDKs send none to the URL of an upload."""
+    valid = next((key for key in presented if keys.identify((key,)).identity), None)
+    if keys.empty or valid is None or not url.startswith(gateway):
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'key': valid.reveal()})}"
+
+
 def relinked(body: bytes, members: tuple[str, ...], upstream: UpstreamConfig, gateway: str) -> bytes:
     """A JSON body in which each of these members has a URL of the gateway."""
+    if not members:
+        return body
     names = "|".join(map(re.escape, members))
     pattern = re.compile(rf'("(?:{names})"\s*:\s*")([^"\\]*)"'.encode())
 

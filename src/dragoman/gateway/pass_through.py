@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, quote, urlencode
 
-from ..access.identity import Identity, ModelNotAllowed
+from ..access.identity import ModelNotAllowed
 from ..access.limiter import LimitReached
 from ..credentials import CredentialError
 from ..credentials.secret import Secret
@@ -39,15 +39,16 @@ from ..transport.server import (
 )
 from .accounting import account, count_usage
 from .attempt import Attempt
-from .caller import Caller
+from .caller import Caller, CallerIdentity
 from .errors import body_refused, error_response, from_refusal, limit_reached
 from .ids import new_id
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
-from .links import gateway_url, linked, relinked
+from .links import gateway_url, linked, relinked, with_key
 from .named_model import model_in, renamed
 from .other_routes import NotPassed, choices
+from .ownership import Ownership, shares_account
 from .reply import answer_headers
-from .spending import Spending
+from .spending import Spending, refuse_uncounted
 from .state import State
 from .upstream import UpstreamCall
 
@@ -99,6 +100,8 @@ class PassThrough:
         self._stream: Stream | None = None
         self._spending: Spending | None = None
         """None: the key has no limits."""
+        self._ownership: Ownership | None = None
+        """None: the client may see all files and batches of the upstream."""
         self._refusal: HttpResponse | None = None
         """The upstream's own error, as it is."""
 
@@ -163,17 +166,23 @@ class PassThrough:
             targets = choices(self._state, self.client, endpoint, self._model)
         except NotPassed as error:
             raise NotPassed(f"{http.method} {http.path}: {error.message}") from None
-        await self._admit(who.identity, targets[0])
+        await self._admit(who, targets[0])
         return await self._try_targets(targets)
 
-    async def _admit(self, identity: Identity, choice: ChosenTarget) -> None:
-        """Check that the key may use the model, and reserve what the request may use of its limits."""
+    async def _admit(self, who: CallerIdentity, choice: ChosenTarget) -> None:
+        """Check that the key may do this, and reserve what the request may use of its limits."""
+        identity, endpoint, http = who.identity, self._endpoint, self._http
         if identity.models and not self._model:
             raise ModelNotAllowed(
                 f'the key "{identity.name}" may use certain models only, and this request names none'
             )
         identity.check_model(self._model)
+        if (endpoint.names or "id" in http.parts) and shares_account(who, choice.upstream):
+            self._ownership = Ownership(self._state.store, identity.name)
+            await self._ownership.check(choice.upstream.name, http.parts)
         if limits := self._state.limiter.meters(identity):
+            if endpoint.paid_later and http.method == "POST":
+                refuse_uncounted(limits, endpoint.name)
             self._spending = Spending(self._state, limits, self.track)
             written = len(self._body) if self._content_type.startswith("application/json") else 0
             await self._spending.reserve_tokens(choice, written // _BYTES_PER_TOKEN)
@@ -307,16 +316,9 @@ class PassThrough:
             headers |= {name: value for name, value in passed if name.startswith(endpoints.passed_headers)}
         for name in endpoints.link_headers:
             if name in headers:
-                headers[name] = self._with_key(linked(headers[name], choice.upstream, self._gateway()))
+                url = linked(headers[name], choice.upstream, self._gateway())
+                headers[name] = with_key(url, self._gateway(), self._state.keys, self._caller.keys)
         return headers | answer_headers(self.id, (), self.track.limit_warnings)
-
-    def _with_key(self, url: str) -> str:
-        """`url` with the key that the client has sent: Google's SDKs send none to the URL of an upload."""
-        keys = self._state.keys
-        valid = next((key for key in self._caller.keys if keys.identify((key,)).identity), None)
-        if keys.empty or valid is None or not url.startswith(self._gateway()):
-            return url
-        return f"{url}{'&' if '?' in url else '?'}{urlencode({'key': valid.reveal()})}"
 
     def _gateway(self) -> str:
         return gateway_url(self._http, secure=self._state.config.server.tls is not None)
@@ -324,8 +326,11 @@ class PassThrough:
     async def _pass(self, response: Response, choice: ChosenTarget) -> HttpAnswer:
         """Pass the upstream's answer to the client while it arrives."""
         headers, endpoint, http = self._answer_headers(response, choice), self._endpoint, self._http
-        if endpoint.links:
+        owned = self._ownership if endpoint.names else None
+        if endpoint.links or owned is not None:
             body = await response.read(_LARGEST_READ)
+            if owned is not None:
+                body = await owned.answered(choice.upstream.name, endpoint, http.method, http.parts, body)
             body = relinked(body, endpoint.links, choice.upstream, self._gateway())
             self._record(body, 0)
             self._succeeded(choice, body)

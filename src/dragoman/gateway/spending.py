@@ -10,6 +10,7 @@ from ..access.identity import Identity
 from ..access.limiter import Admission
 from ..access.meters import BudgetMeter, Meter, RateMeter, Use
 from ..config.limits import MICRO
+from ..model.errors import DragomanError, Fault
 from ..model.events import NO_USAGE, Usage
 from ..model.messages import Request
 from ..observe.tap import Track
@@ -18,6 +19,13 @@ from ..routing.token_estimate import parts_tokens, prompt_tokens
 from .attempt import Attempt
 from .keyring import NO_OUTGOING_HEADERS
 from .state import State
+
+
+class CannotCount(DragomanError):
+    """The key has a budget, and what the request uses will never be known."""
+
+    status = 403
+    fault: Fault = "client"
 
 
 class Spending:
@@ -95,6 +103,16 @@ class Spending:
 
 def _counts_tokens(meter: Meter) -> bool:
     return isinstance(meter, BudgetMeter) or (isinstance(meter, RateMeter) and meter.what == "tokens")
+
+
+def refuse_uncounted(limits: tuple[Meter, ...], what: str) -> None:
+    """Refuse work that is paid later, of a key with a budget: nobody could hold the budget."""
+    for meter in limits:
+        if isinstance(meter, BudgetMeter):
+            raise CannotCount(
+                f"{meter.owner} has a budget ({meter.shown}), and what {what} use is not known when they "
+                "are made: send the requests one by one, or use a key without a budget"
+            )
 
 
 def used_by(attempt: Attempt, prompt: int, *, left: bool) -> Usage:

@@ -78,6 +78,13 @@ class OtherEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
     """Members of the answer with URLs of the upstream that the client asks next. They become URLs of the
     gateway: the client's key is not for the upstream."""
+    names: tuple[str, ...] = ()
+    """Members of the answer that name what stays at the upstream, such as `id` or `file.name`. An entry of a
+    list has the first of them."""
+    listed: str = ""
+    """The member with the entries, in the answer to a GET of the endpoint that names none of them."""
+    paid_later: bool = False
+    """A POST starts work at the upstream. No answer to it says what the work costs."""
     usage: Callable[[bytes], Usage] = _no_usage
     """The token counts in an answer."""
 

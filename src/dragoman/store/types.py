@@ -25,6 +25,8 @@ SEARCHES = "searches"
 """Results of web searches that the client's protocol cannot carry, by scope and the call beside them."""
 DESCRIPTIONS = "descriptions"
 """What images show, by the describing model and the content of the image."""
+OWNERS = "owners"
+"""Which key made a file or a batch, by its upstream and its id there."""
 
 _DAY = 86_400.0
 

@@ -90,13 +90,22 @@ def headers(target: Target) -> dict[str, str]:
 OPEN_HEADERS = (VERSION, BETA, "anthropic-dangerous-direct-browser-access")
 # The results of a batch are at a URL of Anthropic's, which the SDK asks with the client's own key.
 _BATCH, _LINKS = "/messages/batches/{id}", ("results_url",)
+_ID = ("id",)
 _OTHERS = (
-    OtherEndpoint(name="files", path="/files", methods=("GET", "POST")),
-    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE")),
+    OtherEndpoint(name="files", path="/files", methods=("GET", "POST"), names=_ID, listed="data"),
+    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE"), names=_ID),
     OtherEndpoint(name="files", path="/files/{id}/content", methods=("GET",)),
-    OtherEndpoint(name="batches", path="/messages/batches", methods=("GET", "POST"), links=_LINKS),
-    OtherEndpoint(name="batches", path=_BATCH, methods=("GET", "DELETE"), links=_LINKS),
-    OtherEndpoint(name="batches", path=f"{_BATCH}/cancel", links=_LINKS),
+    OtherEndpoint(
+        name="batches",
+        path="/messages/batches",
+        methods=("GET", "POST"),
+        links=_LINKS,
+        names=_ID,
+        listed="data",
+        paid_later=True,
+    ),
+    OtherEndpoint(name="batches", path=_BATCH, methods=("GET", "DELETE"), links=_LINKS, names=_ID),
+    OtherEndpoint(name="batches", path=f"{_BATCH}/cancel", links=_LINKS, names=_ID),
     OtherEndpoint(name="batches", path=f"{_BATCH}/results", methods=("GET",)),
 )
 ENDPOINTS = Endpoints(

@@ -121,21 +121,30 @@ def _sign(parts: Sequence[Part], thought: str, seal: Seal) -> list[Part]:
     return [Thinking(thought), *signed]
 
 
-def _asking(name: str, verbs: str, within: str = "") -> OtherEndpoint:
-    path = f"/models/{{model:.+}}:{{action:{verbs}}}"
-    return OtherEndpoint(name=name, path=path, model="path", within=within)
-
-
+_ACTION = "/models/{{model:.+}}:{{action:{}}}"
+_FILE = ("name", "file.name")
+_BATCH = ("name", "response.responsesFile", "metadata.output.responsesFile")
 _OTHERS = (
-    _asking("embeddings", "embedContent|batchEmbedContents", within="requests"),
-    _asking("images", "predict"),
-    _asking("batches", "batchGenerateContent|asyncBatchEmbedContent"),
-    OtherEndpoint(name="batches", path="/batches", methods=("GET",)),
-    OtherEndpoint(name="batches", path="/batches/{id}", methods=("GET", "DELETE")),
-    OtherEndpoint(name="batches", path="/batches/{id}:cancel"),
-    OtherEndpoint(name="files", path="/files", methods=("POST",), before="/upload"),
-    OtherEndpoint(name="files", path="/files", methods=("GET",)),
-    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE")),
+    OtherEndpoint(
+        name="embeddings",
+        path=_ACTION.format("embedContent|batchEmbedContents"),
+        model="path",
+        within="requests",
+    ),
+    OtherEndpoint(name="images", path=_ACTION.format("predict"), model="path"),
+    OtherEndpoint(
+        name="batches",
+        path=_ACTION.format("batchGenerateContent|asyncBatchEmbedContent"),
+        model="path",
+        names=_BATCH,
+        paid_later=True,
+    ),
+    OtherEndpoint(name="batches", path="/batches", methods=("GET",), names=_BATCH, listed="operations"),
+    OtherEndpoint(name="batches", path="/batches/{id}", methods=("GET", "DELETE"), names=_BATCH),
+    OtherEndpoint(name="batches", path="/batches/{id}:cancel", names=_BATCH),
+    OtherEndpoint(name="files", path="/files", methods=("POST",), before="/upload", names=_FILE),
+    OtherEndpoint(name="files", path="/files", methods=("GET",), names=_FILE, listed="files"),
+    OtherEndpoint(name="files", path="/files/{id}", methods=("GET", "DELETE"), names=_FILE),
     OtherEndpoint(name="files", path="/files/{id}:download", methods=("GET",), before="/download"),
 )
 ENDPOINTS = Endpoints(

@@ -8,6 +8,9 @@ from ...model.events import NO_USAGE, Usage
 from ..facts import OtherEndpoint
 
 _ONE = "{id}"
+_FILE = ("id", "file.id")
+"""A file, or an upload that becomes one."""
+_BATCH = ("id", "output_file_id", "error_file_id")
 
 
 class _Counts(msgspec.Struct):
@@ -49,12 +52,19 @@ OTHERS = (
     _asking("rerank", "/rerank"),
     _asking("images", "/images/{action:generations|edits|variations}"),
     _asking("audio", "/audio/{action:speech|transcriptions|translations}"),
-    OtherEndpoint(name="files", path="/files", methods=("GET", "POST")),
-    OtherEndpoint(name="files", path=f"/files/{_ONE}", methods=("GET", "DELETE")),
+    OtherEndpoint(name="files", path="/files", methods=("GET", "POST"), names=_FILE, listed="data"),
+    OtherEndpoint(name="files", path=f"/files/{_ONE}", methods=("GET", "DELETE"), names=_FILE),
     OtherEndpoint(name="files", path=f"/files/{_ONE}/content", methods=("GET",)),
-    OtherEndpoint(name="files", path="/uploads"),
-    OtherEndpoint(name="files", path=f"/uploads/{_ONE}/{{action:parts|complete|cancel}}"),
-    OtherEndpoint(name="batches", path="/batches", methods=("GET", "POST")),
-    OtherEndpoint(name="batches", path=f"/batches/{_ONE}", methods=("GET",)),
-    OtherEndpoint(name="batches", path=f"/batches/{_ONE}/cancel"),
+    OtherEndpoint(name="files", path="/uploads", names=_FILE),
+    OtherEndpoint(name="files", path=f"/uploads/{_ONE}/{{action:parts|complete|cancel}}", names=_FILE),
+    OtherEndpoint(
+        name="batches",
+        path="/batches",
+        methods=("GET", "POST"),
+        names=_BATCH,
+        listed="data",
+        paid_later=True,
+    ),
+    OtherEndpoint(name="batches", path=f"/batches/{_ONE}", methods=("GET",), names=_BATCH),
+    OtherEndpoint(name="batches", path=f"/batches/{_ONE}/cancel", names=_BATCH),
 )
