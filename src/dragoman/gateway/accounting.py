@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from ..config.types import UpstreamConfig
 from ..model.events import NO_USAGE, Usage
 from ..observe.metrics import TargetMetrics
 from ..observe.tap import Track
@@ -19,6 +20,8 @@ log = logging.getLogger("dragoman.gateway")
 
 # A client that leaves is no failure of an upstream or of the gateway.
 _GOOD = frozenset({"ok", "cancelled"})
+_OWN_QUESTIONS = "dragoman"
+"""The client in the metrics of questions that Dragoman asks itself."""
 
 
 class Handler(Protocol):
@@ -45,8 +48,18 @@ def count_usage(state: State, handler: Handler, usage: Usage, *, answered: bool)
     assert choice is not None
     assert counters is not None
     cost = state.prices.cost(choice.upstream, choice.model, usage, track.at)
-    track.cost = None if cost is None or track.cost is None else track.cost + cost
+    track.count(usage, cost)
     counters.usage.count(usage, cost)
+    state.metrics.key(track.key).count(usage, cost)
+
+
+def count_own_question(
+    state: State, track: Track, upstream: UpstreamConfig, model: str, usage: Usage
+) -> None:
+    """Count a question that Dragoman asked itself, to serve the exchange of `track`."""
+    cost = state.prices.cost(upstream, model, usage, track.at)
+    track.count(usage, cost)
+    state.metrics.target(_OWN_QUESTIONS, upstream.name, model).usage.count(usage, cost)
     state.metrics.key(track.key).count(usage, cost)
 
 

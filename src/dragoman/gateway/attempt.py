@@ -122,7 +122,7 @@ class Attempt:
             if self._summarises:
                 assert incoming.client.compaction is not None
                 request = summarising(request, incoming.client.compaction.trigger)
-            ready = await prepare(state, request, choice, incoming.scope)
+            ready = await prepare(state, request, choice, incoming)
             request = ready.request
             if ready.search is not None:
                 self._search = Searching(

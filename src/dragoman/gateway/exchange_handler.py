@@ -14,8 +14,9 @@ import msgspec
 
 from ..access.identity import Identity
 from ..access.limiter import LimitReached
+from ..config.types import UpstreamConfig
 from ..model.errors import DragomanError
-from ..model.events import NO_USAGE, Failed, FailureKind
+from ..model.events import NO_USAGE, Failed, FailureKind, Usage
 from ..model.messages import Request
 from ..observe.metrics import TargetMetrics
 from ..observe.tracing import ExchangeTrace, traced
@@ -30,7 +31,7 @@ from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
 from ..wire.surrogates import whole
-from .accounting import account, count_usage
+from .accounting import account, count_own_question, count_usage
 from .attempt import Attempt
 from .caller import Caller, CallerIdentity
 from .client_settings import ClientSettings
@@ -213,6 +214,7 @@ class ExchangeHandler:
             freeform=settings.freeform,
             scope=scope,
             profile=profile,
+            count=self._count_own_question,
             memory=memory,
         )
         self.track.session = session_id(scope, incoming.conversation())
@@ -321,6 +323,11 @@ class ExchangeHandler:
         """Count what an attempt used. `left`: the client did not wait for its end."""
         if self._spending is not None:
             self._spending.attempted(choice, attempt, left=left)
+
+    def _count_own_question(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
+        count_own_question(self._state, self.track, upstream, model, usage)
+        if self._spending is not None:
+            self._spending.used(upstream, model, usage)
 
     async def _settle(self) -> None:
         if self._spending is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from ..config.types import UpstreamConfig
 from ..credentials.secret import Secret
+from ..model.events import Usage
 from ..model.messages import Request
 from ..observe.tap import Track
 from ..profiles import UNKNOWN, Arguments, Profile
@@ -41,6 +43,8 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The client's own id for its conversation."""
     profile: Profile = UNKNOWN
     """The client, as far as it is known."""
+    count: Callable[[UpstreamConfig, str, Usage], None]
+    """Call this for what a question of Dragoman itself used at an upstream and its model."""
     memory: Memory | None = None
     """Holds responses that must not be stored, while the client's WebSocket is open."""
 

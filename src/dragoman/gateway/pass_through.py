@@ -366,10 +366,9 @@ class PassThrough:
             self._state.health.succeeded(choice.key)
         if self._endpoint.model:
             usage = self._endpoint.usage(body)
-            self.track.count_usage(usage)
             count_usage(self._state, self, usage, answered=True)
             if self._spending is not None:
-                self._spending.used(choice, usage)
+                self._spending.used(choice.upstream, choice.model, usage)
 
     def _failed(self, failure: Failed) -> HttpResponse:
         """The upstream's own error, or one in the client's protocol."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 
 from ..config.providers import takes_named_choice
+from ..config.types import UpstreamConfig
+from ..model.events import Usage
 from ..model.messages import Notice, Request, ToolChoice
 from ..protocols.registry import upstream_protocol
 from ..routing.model_limits import clamp
@@ -15,10 +18,8 @@ from ..store import searches
 from ..tools import loop_policy
 from ..tools.search import SearchTool, hosted_search
 from . import images, searching, side_question
+from .incoming_request import IncomingRequest
 from .state import State
-
-_OWN_QUESTIONS = "dragoman"
-"""The client in the metrics of questions that Dragoman asks itself."""
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -30,18 +31,20 @@ class Prepared(msgspec.Struct, frozen=True):
     """The function for which Dragoman has to run the searches."""
 
 
-async def prepare(state: State, request: Request, choice: ChosenTarget, scope: str) -> Prepared:
-    """Prepare `request` for the target of `choice`."""
+async def prepare(
+    state: State, request: Request, choice: ChosenTarget, incoming: IncomingRequest
+) -> Prepared:
+    """Prepare `request`, which was made of the incoming one, for the target of `choice`."""
     request, notices = _within_limits(state, request, choice)
     if images.cannot_see(choice.target):
-        request, more = await _without_images(state, request, choice, scope)
+        request, more = await _without_images(state, request, choice, incoming)
         notices = (*notices, *more)
     if not request.tools:
         return Prepared(request, notices, None)
     request, more = _with_choice(request, choice)
     notices = (*notices, *more)
     if state.config.search.can_search and hosted_search(request) is not None:
-        request, more = await searches.restore(state.store, request, scope)
+        request, more = await searches.restore(state.store, request, incoming.scope)
         notices = (*notices, *more)
     upstream = choice.upstream
     request, search, more = searching.prepared(
@@ -88,25 +91,25 @@ def _with_choice(request: Request, choice: ChosenTarget) -> tuple[Request, tuple
 
 
 async def _without_images(
-    state: State, request: Request, choice: ChosenTarget, scope: str
+    state: State, request: Request, choice: ChosenTarget, incoming: IncomingRequest
 ) -> tuple[Request, tuple[Notice, ...]]:
     config = state.config.images
     target = config.describe_with
-    describe = partial(_describe, state, config.timeout)
+    describe = partial(_describe, state, config.timeout, incoming.count)
     strict = choice.target.strict
     return await images.replace_images(
-        request, target, state.descriptions, describe, scope=scope, strict=strict
+        request, target, state.descriptions, describe, scope=incoming.scope, strict=strict
     )
 
 
-async def _describe(state: State, seconds: float, request: Request) -> str:
+async def _describe(
+    state: State, seconds: float, count: Callable[[UpstreamConfig, str, Usage], None], request: Request
+) -> str:
     target = state.config.images.describe_with
     assert target is not None
     answer = await side_question.ask(state, target, request, seconds=seconds)
-    # Agents judge by the usage of an answer how full their context is. These tokens do not fill it.
+    # Agents judge by the usage of an answer how full their context is. These tokens do not fill it, so they
+    # are counted beside it.
     if answer.usage.known:
-        upstream = state.config.upstreams[target.upstream]
-        cost = state.prices.cost(upstream, target.model, answer.usage, state.clock())
-        counters = state.metrics.target(_OWN_QUESTIONS, target.upstream, target.model)
-        counters.usage.count(answer.usage, cost)
+        count(state.config.upstreams[target.upstream], target.model, answer.usage)
     return answer.text()

@@ -10,6 +10,7 @@ from ..access.identity import Identity
 from ..access.limiter import Admission
 from ..access.meters import BudgetMeter, Meter, RateMeter, Use
 from ..config.limits import MICRO
+from ..config.types import UpstreamConfig
 from ..model.errors import DragomanError, Fault
 from ..model.events import NO_USAGE, Usage
 from ..model.messages import Request
@@ -48,7 +49,7 @@ class Spending:
 
     async def reserve_tokens(self, choice: ChosenTarget, tokens: int) -> None:
         """The same for a request that passes as it is, by an estimate of its tokens."""
-        use = Use(tokens, self._price(choice, Usage(input=tokens, output=0)))
+        use = Use(tokens, self._price(choice.upstream, choice.model, Usage(input=tokens, output=0)))
         await self._admit(use if self._counts else Use())
 
     async def _admit(self, use: Use) -> None:
@@ -60,33 +61,33 @@ class Spending:
         most = self._state.limits.of(choice.upstream, choice.model).max_output
         asked = request.settings.max_tokens or most or choice.upstream.facts.default_max_tokens
         output = asked if most is None else min(asked, most)
-        micros = self._price(choice, Usage(input=self._prompt, output=output))
+        micros = self._price(choice.upstream, choice.model, Usage(input=self._prompt, output=output))
         return Use(self._prompt + output, micros)
 
     def attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
         """Count one attempt. Failed attempts cost money too. `left`: the client did not wait for its end."""
         if not self._counts:
             return
-        self.used(choice, used_by(attempt, self._prompt, left=left))
+        self.used(choice.upstream, choice.model, used_by(attempt, self._prompt, left=left))
 
-    def used(self, choice: ChosenTarget, usage: Usage) -> None:
+    def used(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
         """Count the tokens and the cost of one answer."""
         if usage is NO_USAGE or not self._counts:
             return
         self._tokens += usage.prompt + (usage.output or 0)
-        micros = self._price(choice, usage)
+        micros = self._price(upstream, model, usage)
         self._micros += micros or 0
         if micros is None:
-            self._warn_unpriced(choice)
+            self._warn_unpriced(f"{upstream.name}/{model}")
 
-    def _price(self, choice: ChosenTarget, usage: Usage) -> int | None:
-        cost = self._state.prices.cost(choice.upstream, choice.model, usage, self._track.at)
+    def _price(self, upstream: UpstreamConfig, model: str, usage: Usage) -> int | None:
+        cost = self._state.prices.cost(upstream, model, usage, self._track.at)
         return None if cost is None else round(cost * MICRO)
 
-    def _warn_unpriced(self, choice: ChosenTarget) -> None:
+    def _warn_unpriced(self, target: str) -> None:
         for meter in self._limits:
             if isinstance(meter, BudgetMeter) and meter.budget.unit == "money":
-                why = f"{meter.owner}: {meter.shown} does not count it, the price of {choice.key} is unknown"
+                why = f"{meter.owner}: {meter.shown} does not count it, the price of {target} is unknown"
                 if why not in self._track.limit_warnings:
                     self._track.limit_warnings += (why,)
 

@@ -41,6 +41,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     first_event: float | None = None
     usage: Tokens | None = None
+    """Of all attempts, and of the descriptions of images for this request; of the answer while it runs."""
     cost: float | None = None
     """In US dollars, at the prices of the day; None: unknown, or the exchange still runs."""
     calls: int = 0
@@ -118,7 +119,7 @@ def summary(track: Track, *, recorded: bool | None = None, opening: str = "") ->
         track.status,
         microseconds(track.elapsed() if running else track.seconds),
         None if first_event is None else microseconds(first_event),
-        tokens(track.usage),
+        tokens(track.usage if running else track.spent),
         None if running else track.cost,
         calls,
         mended,

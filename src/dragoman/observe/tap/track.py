@@ -92,6 +92,7 @@ class Track:
         "seconds",
         "secrets",
         "session",
+        "spent",
         "status",
         "stream",
         "team",
@@ -128,6 +129,8 @@ class Track:
         self.failure: Failed | None = None
         self.secrets: list[Secret] = []
         """Secrets of this exchange, in addition to those of the process."""
+        self.spent = _NO_USAGE
+        """Token counts of all attempts so far. `usage` is that of the answer alone."""
         self.cost: float | None = 0.0
         """US dollars for all attempts so far; None if the price of one is unknown."""
         self.calls = 0
@@ -247,9 +250,10 @@ class Track:
         if self._tap.record_subscriptions:
             self._put(UpstreamBytes(t, self.calls, data), size)
 
-    def count_usage(self, usage: Usage) -> None:
-        """The token counts of an answer that passes without a translation."""
-        self._usage = usage
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Add what an attempt used, or a question that Dragoman asked itself. A `cost` of None: unknown."""
+        self.spent = usage if self.spent is _NO_USAGE else self.spent.plus(usage)
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
 
     def record_searches(self, found: Sequence[Search]) -> None:
         """The searches that the upstream's answer asked for were run."""
