@@ -20,6 +20,7 @@ from dragoman.config import loads
 from dragoman.credentials.secret import Secret
 from dragoman.gateway.state import watch_config
 from dragoman.model.messages import Message, Text
+from dragoman.routing.health import Cooldown
 
 ENV = {"A": "sk-first-key-1", "B": "sk-second-key-2", "C": "sk-third-key-3"}
 KEYS = set(ENV.values())
@@ -261,13 +262,51 @@ def test_the_next_target_follows_the_last_key_and_is_preferred_then() -> None:
     asyncio.run(scene())
 
 
-def test_all_keys_used_up_give_the_reason_of_the_upstream() -> None:
+def test_all_keys_used_up_give_the_reason_of_the_upstream_and_the_soonest_time() -> None:
+    """One key says that it waits for 40 seconds, the other for an hour: the client learns of 40."""
+
     async def scene() -> None:
         async with served() as (upstream, gateway):
-            upstream.otherwise = status(429, QUOTA)
+            clock = [1000.0]
+            gateway.state.monotonic = lambda: clock[0]
+            upstream.script(status(429, QUOTA, retry_after="3600"), status(429, QUOTA, retry_after="40"))
             got = await in_session(gateway, "s")
-            assert got.is_refusal(429) == "You exceeded your current quota."
+            said = got.is_refusal(429)
+            assert said == (
+                "You exceeded your current quota. (none of the 2 keys of up works now; the first of them is "
+                "tried again in 40 s)"
+            )
+            assert got.headers["retry-after"] == "40"
             assert sorted(filter(None, used(upstream))) == [ENV["A"], ENV["B"]]
+            clock[0] += 41  # the key that is ready again comes first, whichever the conversation began with
+            ready = used(upstream)[1]
+            assert (await in_session(gateway, "s")).status == 200
+            assert used(upstream)[2:] == [ready]
+
+    asyncio.run(scene())
+
+
+def test_all_keys_refused_is_no_matter_of_waiting() -> None:
+    async def scene() -> None:
+        async with served() as (upstream, gateway):
+            upstream.keys = set()
+            got = await in_session(gateway, "s")
+            assert "none of the 2 keys of up works now" in str(got.is_refusal(401))
+            assert "retry-after" not in got.headers
+
+    asyncio.run(scene())
+
+
+def test_a_process_learns_of_a_key_before_it_has_used_it() -> None:
+    """Another worker's cooldown of a key names it by its fingerprint."""
+
+    async def scene() -> None:
+        async with served() as (upstream, gateway):
+            fingerprint = Secret(ENV["A"]).fingerprint
+            gateway.state.health.adopt(f"up/demo {fingerprint}", Cooldown(600, 1), gateway.state.monotonic())
+            for number in range(8):
+                assert (await in_session(gateway, f"session {number}")).status == 200
+            assert set(used(upstream)) == {ENV["B"]}
 
     asyncio.run(scene())
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-
-import msgspec
+from functools import partial
 
 from ..access.identity import Identity
 from ..access.limiter import LimitReached
@@ -46,8 +45,7 @@ from .searching import CannotSearch
 from .sockets import SocketRequest
 from .spending import Spending
 from .state import State
-from .target_health import TargetHealth, another_key_may_help, belongs_to_target
-from .upstream_keys import KeyInUse, ordered_keys
+from .target_health import TargetHealth, belongs_to_target
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -226,15 +224,12 @@ class ExchangeHandler:
         """Try the targets of the route in order, until one answers."""
         failure: Failed | None = None
         unable: CannotSearch | None = None
+        ask = partial(self._try_target, incoming=incoming)
         for choice in self._state.targets_for(incoming):
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             try:
-                if choice.upstream.each_key:
-                    answer = await self._try_keys(choice, incoming)
-                else:
-                    self._health.key = None
-                    answer = await self._try_target(choice, incoming)
+                answer = await self._health.try_keys(choice, incoming.conversation, ask)
             except CannotSearch as error:
                 unable = error.with_traceback(None)
                 continue  # another target may be able to search
@@ -248,21 +243,6 @@ class ExchangeHandler:
             raise unable
         assert failure is not None  # the router returns at least one choice, or raises
         return await self._send_failure(failure)
-
-    async def _try_keys(self, choice: ChosenTarget, incoming: IncomingRequest) -> HttpAnswer | Failed:
-        """Try one target with its keys, until one of them is not the reason for a failure."""
-        state = self._state
-        *others, last = await ordered_keys(state, choice.upstream, choice.key, incoming.conversation)
-        for key in others:
-            self._health.key = KeyInUse(state, key, is_last=False)
-            answer = await self._try_target(msgspec.structs.replace(choice, upstream=key.upstream), incoming)
-            if type(answer) is not Failed:
-                return answer
-            assert self.attempt is not None
-            if not another_key_may_help(answer, self.attempt):
-                return answer
-        self._health.key = KeyInUse(state, last, is_last=True)
-        return await self._try_target(msgspec.structs.replace(choice, upstream=last.upstream), incoming)
 
     async def _try_target(self, choice: ChosenTarget, incoming: IncomingRequest) -> HttpAnswer | Failed:
         """Try one target, and retry it as long as a retry may help."""

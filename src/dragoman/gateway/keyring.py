@@ -175,9 +175,12 @@ class Keyring:
         return token
 
     async def key_name(self, upstream: UpstreamConfig) -> str:
-        """The fingerprint of its current key. Before the first use, the place that the key comes from."""
+        """The fingerprint of its current key. Before the first use, the place that the key comes from.
+
+        A variable is read at once: another process may have told that its key cools down.
+        """
         cache, place = self._cache(upstream), upstream.credential.description
-        if cache.secret is None:
+        if cache.secret is None and upstream.credential.kind != "env":
             return place
         try:
             secret = (await cache.source.token()).secret

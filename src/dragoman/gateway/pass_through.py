@@ -8,7 +8,7 @@ says. A body that names a model is read whole (`server.max_body`); a file is sen
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import urlencode
 
 from ..access.identity import ModelNotAllowed
 from ..access.limiter import LimitReached
@@ -23,8 +23,6 @@ from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.facts import OtherEndpoint
-from ..protocols.registry import upstream_protocol
-from ..routing.health import TRANSIENT
 from ..routing.router import ChosenTarget
 from ..transport.client import Response, Upload
 from ..transport.server import (
@@ -35,7 +33,6 @@ from ..transport.server import (
     NotFound,
     RefusedRequest,
     Stream,
-    compiled,
 )
 from .accounting import account, count_usage
 from .attempt import Attempt
@@ -44,18 +41,18 @@ from .errors import body_refused, error_response, from_refusal, limit_reached
 from .ids import new_id
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .links import gateway_url, linked, relinked, with_key
-from .named_model import model_in, renamed
+from .named_model import model_in
 from .other_routes import NotPassed, choices
 from .ownership import Ownership, shares_account
+from .passed_request import passed_body, passed_headers, passed_url
 from .reply import answer_headers
 from .spending import Spending, refuse_uncounted
 from .state import State
+from .target_health import TargetHealth, belongs_to_target
 from .upstream import UpstreamCall
 
 _CLIENT_CLOSED_REQUEST = 499
 _UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
-_ASKED = ("accept", "content-type", "range")
-"""The client's headers that pass to the upstream."""
 _ANSWERED = (
     "accept-ranges", "cache-control", "content-disposition", "content-range", "content-type", "etag",
     "last-modified", "retry-after",
@@ -67,7 +64,6 @@ everything else."""
 _LARGEST_READ = 16 * 1024 * 1024
 """Bytes of an answer that is searched for token counts, or for URLs."""
 _BYTES_PER_TOKEN = 4  # a rough estimate, which the count in the answer replaces
-_IN_PATH = "/:@!$&'()*+,;=~"
 
 
 class PassThrough:
@@ -91,12 +87,14 @@ class PassThrough:
         self._root = root
         self._http = http
         self._caller = Caller(http)
+        self._health = TargetHealth(state)
         self._key: Secret | None = None
         """The client's own key, for upstreams whose credential is `client`."""
         self._body = b""
         """Only of a request that names a model. Any other body is sent on while it arrives."""
         self._model = ""
-        self._sent_headers = NO_OUTGOING_HEADERS
+        self.sent_headers = NO_OUTGOING_HEADERS
+        self.has_no_key = False
         self._stream: Stream | None = None
         self._spending: Spending | None = None
         """None: the key has no limits."""
@@ -192,38 +190,71 @@ class PassThrough:
         return self._http.headers.get("content-type", "")
 
     async def _try_targets(self, targets: tuple[ChosenTarget, ...]) -> HttpAnswer:
-        """Try the targets in order, until one answers. Only a body that was read whole can be sent again."""
-        state = self._state
-        again = bool(self._endpoint.model) or not self._http.has_body
-        left, refused = list(targets), None
+        """Try the targets in order, each with its keys, until one answers."""
+        failure: Failed | None = None
+        for choice in targets:
+            if self._endpoint.model:
+                answer = await self._health.try_keys(choice, str, self._try_target)
+            else:
+                # Files and batches exist in one account only: that of the upstream's first key.
+                answer = await self._try_target(choice)
+            if not isinstance(answer, Failed):
+                return answer
+            failure = answer
+            if not self._may_send_again or not belongs_to_target(failure):
+                break
+        assert failure is not None  # `choices` returns at least one target, or raises
+        return self._failed(failure)
+
+    @property
+    def _may_send_again(self) -> bool:
+        """Only a body that was read whole can be sent again."""
+        return bool(self._endpoint.model) or not self._http.has_body
+
+    async def _try_target(self, choice: ChosenTarget) -> HttpAnswer | Failed:
+        """Try one target with one key. Returns the failure if another one may still answer.
+
+        There are no retries: SDKs retry by themselves, and an image or a file twice costs twice.
+        """
+        state, health = self._state, self._health
+        self.choice, refused = choice, None
+        self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
         while True:
-            choice = self.choice = left[0]
-            self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
+            health.began(choice)
             self.track.attempt_started(choice)
+            self.has_no_key = False
             try:
                 return await self._ask(choice, refused)
             except UpstreamFailed as error:
                 failure = error.failure
+            except BaseException:
+                health.abandoned(choice)  # the client left, or its request was invalid
+                raise
             self.track.attempt_failed(failure)
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
-            if failure.kind in TRANSIENT:
-                state.health.failed(choice.key, state.monotonic(), failure.retry_after)
             if self._stream is not None:
+                health.failed(choice, failure, self)
                 return self._broken_off(self._stream, failure)
-            if again and failure.kind in _UNAUTHORIZED and refused is None:
-                refused = self._sent_headers  # another program may have refreshed the token since it was read
-                continue
-            left.pop(0)
-            refused = None
-            if not again or not left or failure.kind not in TRANSIENT:
-                return self._failed(failure)
+            if failure.kind in _UNAUTHORIZED and refused is None:
+                # Another program may have refreshed the token since it was read.
+                if self._may_send_again and await health.may_be_renewed(choice, self):
+                    refused = self.sent_headers
+                    continue
+                if not self._may_send_again:  # the next request has the new token
+                    await state.keyring.changed_since(choice.upstream, self.sent_headers)
+            health.failed(choice, failure, self)
+            return failure
 
     async def _ask(self, choice: ChosenTarget, refused: OutgoingHeaders | None) -> HttpAnswer:
         """Send the request to one target, and pass its answer on."""
         http, upstream, track = self._http, choice.upstream, self.track
         self._refusal = None
-        url, body = self._url(choice), self._renamed(choice)
-        headers = self._sent_headers = await self._outgoing(choice, url, body, refused)
+        endpoint, model, most = self._endpoint, self._model, self._state.config.server.max_upload
+        url = passed_url(http, self.client, endpoint, self._root, choice)
+        body = passed_body(http, self.client, endpoint, choice, self._body, model, most)
+        headers = self.sent_headers = await self._outgoing(choice, url, body, refused)
+        if headers.credential is not None:
+            track.attempts[-1].key = headers.credential.fingerprint
         track.secrets += [secret for secret in headers.secrets if secret not in track.secrets]
         kept = _kept(body) if isinstance(body, bytes) else b""
         track.record_upstream_request(headers.redacted_url, headers.redacted, kept, None, again=False)
@@ -250,54 +281,16 @@ class PassThrough:
                 raise UpstreamFailed(failure)
             return await self._pass(response, choice)
 
-    def _url(self, choice: ChosenTarget) -> str:
-        """The upstream's URL. The client's path may have another root, or name another model."""
-        path = self._http.path[len(self._root) :]
-        if self._endpoint.model == "path":
-            at = compiled(self._endpoint.path).fullmatch(path)
-            assert at is not None  # the route matched
-            path = path[: at.start("model")] + choice.model + path[at.end("model") :]
-        before = self._endpoint.before
-        version = self._root.removeprefix(before) or upstream_protocol(self.client.name).address.version
-        url = choice.upstream.url(before + version + quote(path, safe=_IN_PATH))
-        asked = self._http.target.partition("?")[2]
-        # A key in the query is the client's own, and not for the upstream.
-        query = urlencode([(name, value) for name, value in parse_qsl(asked, True) if name != "key"])
-        return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
-
-    def _renamed(self, choice: ChosenTarget) -> bytes | Upload:
-        """The body for one target."""
-        http, endpoint = self._http, self._endpoint
-        if not endpoint.model:
-            if not http.has_body:
-                return b""
-            length = http.headers.get("content-length")
-            chunks = http.chunks(self._state.config.server.max_upload)
-            return Upload(chunks, int(length) if length else None)
-        if choice.model == self._model:
-            return self._body
-        prefix, within = self.client.listing.prefix, endpoint.within
-        return renamed(self._body, self._content_type, choice.model, within=within, prefix=prefix)
-
     async def _outgoing(
         self, choice: ChosenTarget, url: str, body: bytes | Upload, refused: OutgoingHeaders | None
     ) -> OutgoingHeaders:
-        given = self._http.headers
-        client = self.client
-        # The body is of the client's version of the protocol. The keyring adds the beta features.
-        names = [*_ASKED, *(name for name in client.open_headers if name != client.beta_header)]
-        names += ["content-encoding"] if isinstance(body, Upload) else []
-        prefixes = client.endpoints.passed_headers
-        passed = {name: given[name] for name in names if name in given}
-        if prefixes:
-            passed |= {name: value for name, value in given.items() if name.startswith(prefixes)}
         try:
             return await self._state.keyring.passing_headers(
                 choice.upstream,
                 url,
                 method=self._http.method,
                 body=body if isinstance(body, bytes) else None,
-                passed=passed,
+                passed=passed_headers(self._http, self.client, uploads=isinstance(body, Upload)),
                 refused=refused,
                 caller=self._key,
                 betas=self._caller.betas,
@@ -305,6 +298,7 @@ class PassThrough:
         except CredentialError as error:
             if error.fault == "client":
                 raise
+            self.has_no_key = True
             raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
     def _answer_headers(self, response: Response, choice: ChosenTarget) -> dict[str, str]:
@@ -362,8 +356,7 @@ class PassThrough:
 
     def _succeeded(self, choice: ChosenTarget, body: bytes) -> None:
         self.outcome = "ok"
-        if self._state.health.failing:
-            self._state.health.succeeded(choice.key)
+        self._health.succeeded(choice, self)
         if self._endpoint.model:
             usage = self._endpoint.usage(body)
             count_usage(self._state, self, usage, answered=True)

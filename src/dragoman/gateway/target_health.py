@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
 from ..model.events import Failed
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import TARGET_SPECIFIC, TRANSIENT, backoff
-from ..routing.key_order import belongs_to_key, cooldown
+from ..routing.key_order import cooldown
 from ..routing.router import ChosenTarget
-from .attempt import Attempt
+from .keyring import OutgoingHeaders
 from .state import State
-from .upstream_keys import KeyInUse
+from .upstream_keys import KeyInUse, none_left, ordered_keys
+
+T = TypeVar("T")
 
 # Seconds. Client SDKs retry by themselves: a longer wait is left to them, with `retry-after`.
 _MAX_RETRY_DELAY = 5.0
@@ -20,8 +27,12 @@ def belongs_to_target(failure: Failed) -> bool:
     return failure.kind in TRANSIENT or failure.kind in TARGET_SPECIFIC
 
 
-def another_key_may_help(failure: Failed, attempt: Attempt) -> bool:
-    return attempt.has_no_key or belongs_to_key(failure)
+class Attempted(Protocol):
+    """What an attempt at a target tells about its key."""
+
+    sent_headers: OutgoingHeaders
+    has_no_key: bool
+    """The credential could not be read, so nothing was sent."""
 
 
 class TargetHealth:
@@ -33,6 +44,29 @@ class TargetHealth:
         self._state = state
         self.key: KeyInUse | None = None
         """Set while an upstream with several keys is tried."""
+
+    async def try_keys(
+        self,
+        choice: ChosenTarget,
+        conversation: Callable[[], str],
+        ask: Callable[[ChosenTarget], Awaitable[T | Failed]],
+    ) -> T | Failed:
+        """Try one target with its keys, until one of them is not the reason for a failure."""
+        state, upstream = self._state, choice.upstream
+        self.key = None
+        if not upstream.each_key:
+            return await ask(choice)
+        *others, last = await ordered_keys(state, upstream, choice.key, conversation)
+        for key in others:
+            self.key = KeyInUse(state, key, is_last=False)
+            answer = await ask(msgspec.structs.replace(choice, upstream=key.upstream))
+            if not isinstance(answer, Failed) or not self.key.is_reason:
+                return answer
+        self.key = KeyInUse(state, last, is_last=True)
+        answer = await ask(msgspec.structs.replace(choice, upstream=last.upstream))
+        if not isinstance(answer, Failed) or not self.key.is_reason:
+            return answer
+        return await none_left(state, upstream, choice.key, answer)
 
     def began(self, choice: ChosenTarget) -> None:
         health = self._state.health
@@ -47,7 +81,7 @@ class TargetHealth:
         if self.key is not None:
             self.key.abandoned()
 
-    def succeeded(self, choice: ChosenTarget, attempt: Attempt) -> None:
+    def succeeded(self, choice: ChosenTarget, attempt: Attempted) -> None:
         health = self._state.health
         if health.failing:
             health.succeeded(choice.key)
@@ -55,7 +89,7 @@ class TargetHealth:
                 self.key.sent(attempt.sent_headers.credential)
                 self.key.succeeded()
 
-    def failed(self, choice: ChosenTarget, failure: Failed, attempt: Attempt) -> bool:
+    def failed(self, choice: ChosenTarget, failure: Failed, attempt: Attempted) -> bool:
         """Count a failure if the target, or its key, caused it. Returns whether it did."""
         health, key = self._state.health, self.key
         wait = 0.0 if failure.used_up and failure.retry_after is None else failure.retry_after
@@ -73,14 +107,14 @@ class TargetHealth:
         health.abandoned(choice.key)
         return False
 
-    async def may_be_renewed(self, choice: ChosenTarget, attempt: Attempt) -> bool:
+    async def may_be_renewed(self, choice: ChosenTarget, attempt: Attempted) -> bool:
         """Is a refused key worth another try? While other keys are left, only if it has changed."""
         if self.key is None or self.key.is_last:
             return True
         return await self._state.keyring.changed_since(choice.upstream, attempt.sent_headers)
 
     def retry_delay(
-        self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempt, tries: int, retries: int
+        self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempted, tries: int, retries: int
     ) -> float | None:
         """Seconds to wait before the same target is tried again. None: do not retry it."""
         failure = failed.failure

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import msgspec
 
 from ..config.types import UpstreamConfig
 from ..credentials.secret import Secret
-from ..model.events import Failed
+from ..model.events import Failed, FailureKind
 from ..routing.key_order import belongs_to_key, cooldown, keys_for
 from .state import State
 
@@ -54,7 +55,7 @@ async def first_key(
 class KeyInUse:
     """The key of the current attempt, and how its result counts for the key."""
 
-    __slots__ = ("_health", "_key", "_now", "is_last")
+    __slots__ = ("_health", "_key", "_now", "is_last", "is_reason")
 
     def __init__(self, state: State, key: UpstreamKey, *, is_last: bool) -> None:
         self._health = state.health
@@ -62,6 +63,8 @@ class KeyInUse:
         self._key = key
         self.is_last = is_last
         """Is no other key left for this request?"""
+        self.is_reason = False
+        """Was the key the reason for the last failure?"""
 
     def began(self) -> None:
         self._health.began(self._key.health, self._now())
@@ -82,12 +85,30 @@ class KeyInUse:
 
         `unreadable`: there was no key to send.
         """
-        if not unreadable and not belongs_to_key(failure):
+        self.is_reason = unreadable or belongs_to_key(failure)
+        if not self.is_reason:
             self.abandoned()
             return False
         wait = 0.0 if unreadable else cooldown(failure)
         self._health.failed(self._key.health, self._now(), wait)
         return True
+
+
+async def none_left(state: State, upstream: UpstreamConfig, target: str, failure: Failed) -> Failed:
+    """`failure` of the last key, with what it says about all keys: when the first of them is tried again."""
+    first = (await ordered_keys(state, upstream, target, str))[0]
+    wait = state.health.until(first.health) - state.monotonic()
+    if wait <= 0:
+        return failure  # the failure was too short for a cooldown
+    count = len(upstream.each_key)
+    message = (
+        f"{failure.message} (none of the {count} keys of {upstream.name} works now; the first of them is "
+        f"tried again in {math.ceil(wait)} s)"
+    )
+    known = failure.kind is FailureKind.RATE_LIMIT
+    return msgspec.structs.replace(
+        failure, message=message, retry_after=wait if known else failure.retry_after
+    )
 
 
 async def _key_of(state: State, upstream: UpstreamConfig, target: str) -> UpstreamKey:
