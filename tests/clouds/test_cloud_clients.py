@@ -7,6 +7,8 @@ from typing import Any
 import boto3
 import pytest
 from anthropic import AnthropicBedrock, AnthropicVertex, APIError, APIStatusError
+from botocore.config import Config
+from botocore.exceptions import ClientError
 from support import aws
 from support.serving import Serve
 from support.stand_in import Answer, Sent, StandIn, as_json, events, standing_in
@@ -148,18 +150,93 @@ def test_an_error_in_the_middle_is_raised(
     assert body["error"]["type"] == (exception if client is bedrock else kind)
 
 
-def test_boto3_reads_the_stream(upstream: StandIn, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def boto(url: str) -> Any:
+    once = Config(retries={"total_max_attempts": 1})
+    return boto3.client("bedrock-runtime", "us-east-1", endpoint_url=url, config=once)
+
+
+@pytest.fixture
+def aws_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAFIRST")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+
+
+@pytest.mark.usefixtures("aws_keys")
+def test_boto3_reads_the_stream(upstream: StandIn, serve: Serve) -> None:
     body = json.dumps({**ASKED, "anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["a-1", "b-2"]})
     with serve(config(upstream)) as gateway:
-        client: Any = boto3.client("bedrock-runtime", "us-east-1", endpoint_url=gateway.url)
+        client = boto(gateway.url)
         answer = client.invoke_model_with_response_stream(modelId=ARN, body=body)
         kinds = [json.loads(event["chunk"]["bytes"])["type"] for event in answer["body"]]
         whole = json.loads(client.invoke_model(modelId=ARN, body=body)["body"].read())
     assert kinds == [event["type"] for event in aws.CLAUDE]
     assert whole == aws.message()
     assert [sent.headers["anthropic-beta"] for sent in upstream.sent] == ["a-1,b-2", "a-1,b-2"]
+
+
+ERRORS = {
+    "rate_limit_error": (429, "ThrottlingException"),
+    "invalid_request_error": (400, "ValidationException"),
+    "permission_error": (403, "AccessDeniedException"),
+    "not_found_error": (404, "ResourceNotFoundException"),
+    "api_error": (500, "InternalServerException"),
+}
+
+
+@pytest.mark.usefixtures("aws_keys")
+@pytest.mark.parametrize("kind", ERRORS)
+def test_boto3_reads_an_error(upstream: StandIn, serve: Serve, kind: str) -> None:
+    status, code = ERRORS[kind]
+    error = {"type": "error", "error": {"type": kind, "message": "so it is"}}
+    upstream.answer = lambda sent: as_json(error, status)
+    with serve(config(upstream)) as gateway:
+        client = boto(gateway.url)
+        for ask in (client.invoke_model, client.invoke_model_with_response_stream):
+            with pytest.raises(ClientError) as caught:
+                ask(modelId=ARN, body=json.dumps(ASKED))
+            assert caught.value.response["Error"] == {"Code": code, "Message": "so it is"}
+            assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
+            if hasattr(client.exceptions, code):
+                assert isinstance(caught.value, getattr(client.exceptions, code))
+
+
+@pytest.mark.usefixtures("aws_keys")
+def test_boto3_is_told_that_converse_is_not_served(upstream: StandIn, serve: Serve) -> None:
+    said: Any = [{"role": "user", "content": [{"text": "hi"}]}]
+    with serve(config(upstream)) as gateway, pytest.raises(ClientError, match="/converse does not exist"):
+        boto(gateway.url).converse(modelId=MODEL, messages=said)
+    assert upstream.sent == []
+
+
+def test_a_client_of_bedrock_sends_a_key_of_the_gateway(upstream: StandIn, serve: Serve) -> None:
+    with serve(f'keys = ["the-gateways-key"]\n{config(upstream)}') as gateway:
+        for key, status in (("wrong", 401), ("the-gateways-key", None)):
+            sdk = AnthropicBedrock(base_url=gateway.url, api_key=key, aws_region="us-east-1", max_retries=0)
+            if status is None:
+                sdk.messages.create(**ASKED, model=MODEL)
+            else:
+                with pytest.raises(APIStatusError) as caught:
+                    sdk.messages.create(**ASKED, model=MODEL)
+                assert caught.value.status_code == status
+    assert "the-gateways-key" not in str(upstream.only)
+
+
+@pytest.mark.usefixtures("aws_keys")
+@pytest.mark.parametrize("model", [MODEL, ARN])
+def test_boto3_counts_tokens(upstream: StandIn, serve: Serve, model: str) -> None:
+    """Claude Code's Bedrock mode counts in this way."""
+    body = {**ASKED, "anthropic_version": "bedrock-2023-05-31"}
+    with serve(config(upstream)) as gateway:
+        client = boto(gateway.url)
+        counted = client.count_tokens(modelId=model, input={"invokeModel": {"body": json.dumps(body)}})
+        assert counted["inputTokens"] == 42
+        said: Any = [{"role": "user", "content": [{"text": "hi"}]}]
+        with pytest.raises(ClientError, match=r"input\.invokeModel\.body: must be the body"):
+            client.count_tokens(modelId=model, input={"converse": {"messages": said}})
+        with pytest.raises(ClientError, match=r"input\.invokeModel\.body: must be JSON"):
+            client.count_tokens(modelId=model, input={"invokeModel": {"body": "no JSON"}})
+    asked = {key: value for key, value in ASKED.items() if key != "max_tokens"}
+    assert upstream.only.json == {"model": model, **asked}
 
 
 def test_vertex_counts_tokens(upstream: StandIn, serve: Serve) -> None:

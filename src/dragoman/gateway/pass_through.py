@@ -8,8 +8,6 @@ says. A body that names a model is read whole (`server.max_body`); a file is sen
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from ..access.identity import ModelNotAllowed
 from ..access.limiter import LimitReached
 from ..credentials import CredentialError

@@ -48,7 +48,8 @@ BEDROCK: ClientProtocol = msgspec.structs.replace(
     PROTOCOL,
     read_request=clouds.read_bedrock,
     endpoints=clouds.BEDROCK_ENDPOINTS,
-    counting=None,
+    counting=clouds.BEDROCK_COUNTING,
+    error_body=clouds.aws_error,
     # A comment is not possible in AWS's framing, and a message before the first event would open the stream.
     keepalive=b"",
     early_keepalive=b"",
