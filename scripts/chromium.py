@@ -16,8 +16,20 @@ def found() -> str | None:
 def install() -> None:
     """Install Chromium as root on Debian or a derivative."""
     quiet = {"stdout": sys.stderr, "check": True, "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}}
-    subprocess.run(["apt-get", "update", "-qq"], **quiet)
-    subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], **quiet)
+    subprocess.run(["apt-get", "-o", "DPkg::Lock::Timeout=300", "update", "-qq"], **quiet)
+    subprocess.run(
+        [
+            "apt-get",
+            "-o",
+            "DPkg::Lock::Timeout=300",
+            "install",
+            "-y",
+            "-qq",
+            "--no-install-recommends",
+            "chromium",
+        ],
+        **quiet,
+    )
 
 
 def main() -> None:

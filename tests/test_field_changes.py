@@ -49,19 +49,19 @@ BODIES: dict[str, dict[str, Any]] = {
 PATH = "/v1beta/models/m:generateContent"
 
 
-def changes(client: str, upstream: str) -> dict[str, FieldChange]:
-    body = BODIES[client]
+def changes(client: str, upstream: str, **more: Any) -> dict[str, FieldChange]:
+    body = BODIES[client] | more
     reader, writer = PROTOCOLS[client], PROTOCOLS[upstream]
     out = writer.write_request(reader.read_request(json.dumps(body).encode(), PATH), Target(model="t"))
-    found = field_changes(reader, writer, body, json.loads(out.encoded()), out.notices)
+    found = field_changes(reader, writer, body, json.loads(out.encoded()), out.notices, PATH)
     assert len(found) == len({change.field for change in found})
     return {change.field: change for change in found}
 
 
-def shown(client: str, upstream: str) -> dict[str, str]:
+def shown(client: str, upstream: str, **more: Any) -> dict[str, str]:
     return {
         name: f"{change.kind} {','.join(change.to)}".strip()
-        for name, change in changes(client, upstream).items()
+        for name, change in changes(client, upstream, **more).items()
     }
 
 
@@ -70,7 +70,7 @@ def test_two_system_blocks_are_joined_and_not_lost() -> None:
     assert found["system"] == "joined messages"
     assert found["max_tokens"] == "renamed max_completion_tokens"
     assert found["metadata"] == "renamed user"
-    assert found["stream"] == "same stream,stream_options"
+    assert found["stream"] == "same stream"
     assert found["context_management"] == "dropped"
     assert changes("anthropic", "openai-chat")["top_k"].notices[0].message == "this upstream has no top_k"
 
@@ -95,6 +95,52 @@ def test_gemini_spellings_are_one_field() -> None:
         "generation_config.max_output_tokens": "renamed max_tokens",
         "generation_config.topK": "renamed top_k",
     }
+
+
+def test_a_field_that_another_one_overrules_is_not_said_to_be_sent() -> None:
+    found = shown("openai-chat", "anthropic", max_tokens=7, user="u", safety_identifier="s")
+    assert (found["max_completion_tokens"], found["max_tokens"]) == ("renamed max_tokens", "overruled")
+    assert (found["user"], found["safety_identifier"]) == ("renamed metadata", "overruled")
+    found = shown("anthropic", "openai-responses", speed="fast", service_tier="auto")
+    assert (found["speed"], found["service_tier"]) == ("renamed service_tier", "overruled")
+
+
+def test_a_field_is_not_said_to_be_in_a_field_that_holds_only_other_parts() -> None:
+    found = shown("openai-chat", "anthropic", user="u", metadata={"a": "b"})
+    assert (found["user"], found["metadata"]) == ("renamed metadata", "dropped")
+    found = shown("openai-responses", "anthropic", reasoning={"effort": "low"}, text={"verbosity": "low"})
+    assert found["text"] == "dropped"
+
+
+NOT_NEEDED: list[tuple[str, str, dict[str, Any]]] = [
+    ("anthropic", "openai-chat", {"stream": False}),
+    ("anthropic", "openai-chat", {"stop_sequences": []}),
+    ("anthropic", "gemini", {"system": []}),
+    ("openai-chat", "anthropic", {"parallel_tool_calls": True}),
+    ("openai-chat", "anthropic", {"n": 1}),
+    ("openai-chat", "gemini", {"response_format": {"type": "text"}}),
+    ("openai-chat", "gemini", {"service_tier": "auto"}),
+    ("openai-responses", "gemini", {"background": False}),
+]
+
+
+@pytest.mark.parametrize(("client", "upstream", "field"), NOT_NEEDED)
+def test_a_field_that_asks_for_nothing_is_not_said_to_be_lost(
+    client: str, upstream: str, field: dict[str, Any]
+) -> None:
+    (name,) = field
+    assert shown(client, upstream, **field)[name] == "default"
+
+
+def test_usage_in_a_stream_is_the_work_of_dragoman() -> None:
+    asked = {"stream": True, "stream_options": {"include_usage": True}}
+    assert shown("openai-chat", "gemini", **asked)["stream_options"] == "emulated"
+    assert shown("openai-chat", "openai-chat", **asked)["stream_options"] == "same stream_options"
+
+
+def test_the_notice_about_a_member_without_meaning_is_at_its_field() -> None:
+    (notice,) = changes("anthropic", "gemini", container="c")["container"].notices
+    assert notice.rule == "opaque-dropped"
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -122,5 +168,5 @@ def test_tables_name_every_field_that_a_reader_reads() -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_tables_name_only_parts_of_the_neutral_request(name: str) -> None:
-    parts = {"model", "messages", "system", "tools", "stream", *Settings.__struct_fields__}
+    parts = {"model", "messages", "system", "tools", "stream", "include_usage", *Settings.__struct_fields__}
     assert {part for held in PROTOCOLS[name].fields.values() for part in held} <= parts

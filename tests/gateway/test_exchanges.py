@@ -291,6 +291,9 @@ def test_the_bytes_of_both_sides(running: Gateway, upstream: ScriptedUpstream) -
     assert json.loads(asked["body"])["tools"] == [BASH]
     (sent,) = got["upstream_requests"]
     assert (sent["attempt"], sent["url"]) == (1, upstream.url + "/v1/chat/completions")
+    received = upstream.seen[-1].headers
+    assert sent["headers"]["user-agent"].startswith("dragoman/")
+    assert {name: received[name] for name in sent["headers"]} == sent["headers"]
     assert json.loads(sent["body"])["tools"][0]["function"]["name"] == "Bash"
     assert "".join(chunk["text"] for chunk in got["upstream"]).encode() == b"".join(CALLED)
     assert "".join(chunk["text"] for chunk in got["client"]).endswith('{"type":"message_stop"}\n\n')

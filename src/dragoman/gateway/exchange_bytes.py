@@ -54,7 +54,7 @@ def _fields(track: Track, asked: ClientRequest, sent: UpstreamRequest) -> list[F
         before, after = (msgspec.json.decode(side.body, type=dict[str, Any]) for side in (asked, sent))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return field_changes(client, upstream_protocol(sent.protocol), before, after, track.notices)
+    return field_changes(client, upstream_protocol(sent.protocol), before, after, track.notices, asked.path)
 
 
 def chunks_as_text(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
+from .._version import __version__
 from ..config.types import UpstreamConfig
 from ..credentials import (
     BoundCredential,
@@ -28,6 +29,17 @@ from ..transport.client import Network
 
 _Key = tuple[str, CredentialSpec, Network]
 
+# `identity`: a compressed stream would reach the client late, in the blocks of the compressor.
+CALL_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": f"dragoman/{__version__}",
+    }
+)
+"""The headers of every request to an upstream. Its own headers may replace them."""
+
 
 class OutgoingHeaders(dict[str, str]):
     """The headers of a request to an upstream."""
@@ -38,7 +50,7 @@ class OutgoingHeaders(dict[str, str]):
         super().__init__(headers)
         self.credential = credential
         """What authenticates the request. It may not be among the headers: a signature is made with it."""
-        self.redacted = harmless_headers(headers)
+        self.redacted = dict(CALL_HEADERS) | harmless_headers(headers)
         self.redacted_url = harmless_path(url)
         self.secrets = sent_secrets(headers, url)
         """The secrets in the headers and the URL."""

@@ -35,16 +35,11 @@ from ..transport.client import (
     open_client,
 )
 from ..transport.urls import parse
+from .keyring import CALL_HEADERS
 
 # An error body is a sentence or an HTML page. The rest of a longer or slower one is not read.
 MAX_ERROR_BODY = 64 * 1024
 _ERROR_TIMEOUT = 10.0
-# `identity`: a compressed stream would reach the client late, in the blocks of the compressor.
-_CALL_HEADERS = {
-    "accept": "text/event-stream, application/json",
-    "accept-encoding": "identity",
-    "content-type": "application/json",
-}
 _CODES: dict[type, str] = {BadTls: "tls", ProxyRefused: "proxy", UnknownCoding: "coding"}
 _LIST_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
 
@@ -53,7 +48,7 @@ class Pool:
     """The connections to all upstreams. One pool per process serves every `UpstreamCall`."""
 
     def __init__(self, client: OpenClient = open_client) -> None:
-        self.client = client(_CALL_HEADERS)
+        self.client = client(CALL_HEADERS)
 
     async def close(self) -> None:
         await self.client.close()

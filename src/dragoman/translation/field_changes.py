@@ -1,8 +1,8 @@
 """Report for each field of a client's request how the translation changed it.
 
-The report comes from data: both protocols declare which part of the neutral request each of their fields
-holds, the upstream's body shows the sent fields, and the notices name the lost ones. Nothing is guessed from
-values.
+The report comes from the translation itself. The reader of the client's protocol says what each field sets
+(`field_reading`). Both protocols declare which parts of the neutral request their fields hold, the upstream's
+body shows the sent fields, and the notices name the lost ones. Nothing is guessed from values.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from ..model.messages import Notice
 from ..protocols.base import BaseProtocol, ClientProtocol
 from ..protocols.common.fields import is_object
 from ..protocols.facts import IN_PATH, FieldNames
+from .field_reading import FieldReading
 
-Kind = Literal["same", "rewritten", "renamed", "joined", "emulated", "dropped"]
+Kind = Literal["same", "rewritten", "renamed", "joined", "emulated", "default", "overruled", "dropped"]
 _EMULATED = "-emulated"
-_MESSAGES = "messages"
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+_OWN_WORK = frozenset({"include_usage"})
+"""Parts that Dragoman does itself, whatever the upstream."""
 
 
 class FieldChange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -27,7 +30,9 @@ class FieldChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `same`: sent unchanged. `rewritten`: sent under its name, with another value. `renamed`: sent under
     another name. `joined`: it shares a field of the upstream with another field of the client. `emulated`:
-    the upstream has no such field, and Dragoman emulates it. `dropped`: not sent.
+    the upstream has no such field, and Dragoman emulates it. `default`: not sent, the request asks for
+    the same without it. `overruled`: not sent, another field of the client sets the same. `dropped`:
+    not sent.
     """
 
     field: str
@@ -45,35 +50,48 @@ def field_changes(
     asked: Mapping[str, Any],
     sent: Mapping[str, Any],
     notices: Sequence[Notice],
+    path: str = "",
 ) -> list[FieldChange]:
-    """The change of each field of the body `asked`. `sent` is its translation."""
+    """The change of each field of the body `asked`, posted to `path`. `sent` is its translation."""
     same_protocol = client.fields is upstream.fields
-    given = {path: (spelling, value) for path, spelling, value in _flat(asked, client.fields)}
-    written = {path: value for path, _, value in _flat(sent, upstream.fields)}
-    targets = {path: _targets(_names(path, client.fields), upstream.fields, written) for path in given}
+    given = {field: (spelling, value) for field, spelling, value in _flat(asked, client.fields)}
+    written = {field: value for field, _, value in _flat(sent, upstream.fields)}
+    reading = FieldReading(client, asked, path)
+    parts = {field: reading.parts(field, spelling) for field, (spelling, _) in given.items()}
+    targets = {field: _targets(parts[field], upstream.fields, written) for field in given}
     changes: list[FieldChange] = []
-    for path, (spelling, value) in given.items():
-        about = [notice for notice in notices if _is_about(notice, path, client.fields.get(path, ()))]
-        to = targets[path]
-        if same_protocol and not to and path in written:
-            to = (path,)  # an unknown field passes between equal protocols
-        others = {field for key, other in targets.items() if key != path for field in other}
-        shared = not same_protocol and bool(others.intersection(to) - {IN_PATH})
-        if not to:
-            emulated = any(notice.rule.endswith(_EMULATED) for notice in about)
-            kind: Kind = "emulated" if emulated else "dropped"
-        elif path in to:
-            kind = "same" if written[path] == value else "rewritten"
+    for field, (spelling, value) in given.items():
+        names = (*parts[field], *client.fields.get(field, ()))
+        about = [notice for notice in notices if _is_about(notice, field, names, client.fields)]
+        to = targets[field]
+        kind: Kind
+        if same_protocol and field in written:
+            to = (field,)
+            kind = "same" if written[field] == value else "rewritten"
+        elif field in to:
+            kind = "same" if written[field] == value else "rewritten"
+        elif value in _EMPTY or (
+            reading.asks_for_default(field, parts[field]) and not _holds_alone(to, parts[field], upstream)
+        ):
+            kind, to = "default", ()
+        elif to:
+            others = {one for key, other in targets.items() if key != field for one in other}
+            kind = "joined" if others.intersection(to) - {IN_PATH} else "renamed"
         else:
-            kind = "joined" if shared else "renamed"
+            kind = _unsent(about, parts[field], client.fields.get(field, ()))
         changes.append(FieldChange(spelling, kind, to, tuple(about)))
     return changes
 
 
-def _names(path: str, fields: FieldNames) -> tuple[str, ...]:
-    """The parts that a client's field holds. A conversation counts as messages, even with system messages."""
-    names = fields.get(path, ())
-    return (_MESSAGES,) if _MESSAGES in names else names
+def _unsent(about: Sequence[Notice], parts: Sequence[str], declared: Sequence[str]) -> Kind:
+    if any(notice.rule.endswith(_EMULATED) for notice in about) or (parts and _OWN_WORK.issuperset(parts)):
+        return "emulated"
+    return "overruled" if declared and not parts else "dropped"
+
+
+def _holds_alone(to: Sequence[str], parts: Sequence[str], upstream: BaseProtocol) -> bool:
+    """Is one of these fields written for these parts alone?"""
+    return any(field == IN_PATH or {*upstream.fields[field]} <= {*parts} for field in to)
 
 
 def _flat(body: Mapping[str, Any], fields: FieldNames) -> Iterator[tuple[str, str, Any]]:
@@ -109,9 +127,11 @@ def _targets(names: tuple[str, ...], fields: FieldNames, written: Mapping[str, A
     return tuple(found)
 
 
-def _is_about(notice: Notice, path: str, names: tuple[str, ...]) -> bool:
+def _is_about(notice: Notice, field: str, parts: Sequence[str], fields: FieldNames) -> bool:
     """Is the notice about this field? Its path names a part of the neutral request, or the client's field."""
     first, _, rest = notice.path.partition(".")
+    if first == "extras":  # members without neutral meaning
+        return field not in fields and rest.partition(".")[0] in (field, field.partition(".")[0])
     part = rest.partition(".")[0] if first == "settings" else first
     part = part.partition("[")[0]
-    return part in names or part == path.partition(".")[0]
+    return part in parts or part == field.partition(".")[0]

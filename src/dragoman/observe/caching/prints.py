@@ -123,7 +123,9 @@ class _Declarations(msgspec.Struct):
 
 _declarations = msgspec.json.Decoder(_Declarations).decode
 # Not part of the prompt, or different in every request.
-_NO_SETTINGS = frozenset({"stream", "metadata", "user", "store", "background", "previous_response_id"})
+_NO_SETTINGS = frozenset(
+    {"stream", "include_usage", "metadata", "user", "store", "background", "previous_response_id"}
+)
 
 
 def prompt_print(body: bytes, fields: FieldNames, model: str) -> PromptPrint | None:

@@ -51,7 +51,11 @@ function headers(all) {
     h("dl.headers", {}, names.map(([name, value]) => [h("dt.mono", {}, name), h("dd.mono", {}, String(value))])));
 }
 
-const CHANGES = { same: "unchanged", rewritten: "rewritten", emulated: "emulated", dropped: "dropped" };
+const CHANGES = { same: "unchanged", rewritten: "rewritten", emulated: "emulated", default: "not needed", overruled: "overruled", dropped: "dropped" };
+const REASONS = {
+  default: "Not sent: the request asks for the same without this field.",
+  overruled: "Not sent: another field of the request sets the same.",
+};
 
 /** One line per field of the client's request, as the gateway reports it (`fields`). Lost fields come first. */
 function fieldChanges(fields) {
@@ -60,7 +64,7 @@ function fieldChanges(fields) {
     const text = CHANGES[kind] ?? `→ ${to.join(", ")}${kind === "joined" ? " (joined)" : ""}`;
     const why = notices.map((notice) => notice.message).join("; ");
     return h("li", { "data-change": kind, "data-lost": lost ? "" : null },
-      h("span.mono.key", {}, field), h(`span.badge.${lost ? "warn" : "plain"}`, {}, text), why ? h("span.soft", {}, why) : null);
+      h("span.mono.key", {}, field), h(`span.badge.${lost ? "warn" : "plain"}`, { title: REASONS[kind] }, text), why ? h("span.soft", {}, why) : null);
   });
   return h("section.field-changes", { "aria-label": "Fields of the request" }, h("ul", {}, lines));
 }

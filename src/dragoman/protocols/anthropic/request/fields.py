@@ -19,7 +19,8 @@ FIELDS: FieldNames = {
     "thinking": ("reasoning",),
     "output_config": ("reasoning", "format"),
     "output_format": ("format",),
-    "metadata": ("user", "metadata"),
+    # Only an upstream of this protocol gets other members of `metadata`.
+    "metadata": ("user",),
     "service_tier": ("service_tier",),
     "speed": ("service_tier",),
     "cache_control": ("cache",),

@@ -39,5 +39,5 @@ FIELDS: FieldNames = {
     "store": ("store",),
     "stream": ("stream",),
     # Dragoman always asks for usage, and gives it to the clients that asked for it.
-    "stream_options": ("stream",),
+    "stream_options": ("include_usage",),
 }
