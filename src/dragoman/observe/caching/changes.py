@@ -311,7 +311,7 @@ def is_prompt_at(prompt: PromptPrint, place: str) -> bool:
     return prompt.per == 1 and at < len(prompt.messages) and is_prompt(prompt.messages[at])
 
 
-def _hashes(parts: Sequence[PromptPart]) -> list[str]:
+def _hashes(parts: Sequence[PromptPart]) -> list[int]:
     return [part.hash for part in parts]
 
 
