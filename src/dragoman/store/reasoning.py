@@ -65,12 +65,8 @@ class Restored(msgspec.Struct, frozen=True):
 
 def nothing_kept(request: Request) -> bool:
     """Is there certainly nothing for `restore` to put back, because no model has answered yet?"""
-    return not any(map(_is_answer, request.messages))
-
-
-def _is_answer(message: Message) -> bool:
-    """Is the message from a model, or does it refer to a call by a hashed id?"""
-    return message.role == "assistant" or bool(hashed_ids(message.parts))
+    messages = request.messages
+    return not (any(message.role == "assistant" for message in messages) or hashed_ids(messages))
 
 
 async def restore(store: Store, request: Request, context: ReasoningContext) -> Restored:
@@ -196,10 +192,8 @@ def _add_issuer(part: Part, issuer: str) -> Part:
 
 
 def _with_aliases(message: Message, aliases: Mapping[str, str]) -> Message:
-    if not any(id in aliases for id in hashed_ids(message.parts)):
-        return message
-    parts = tuple(_renamed(part, aliases) for part in message.parts)
-    return Message(message.role, parts, message.name)
+    parts = tuple([_renamed(part, aliases) for part in message.parts])
+    return message if parts == message.parts else Message(message.role, parts, message.name)
 
 
 def _renamed(part: Part, aliases: Mapping[str, str]) -> Part:

@@ -98,10 +98,11 @@ class FoundReasoning(msgspec.Struct, frozen=True):
 def lookups(messages: Sequence[Message], context: ReasoningContext, *, turns: bool | None = None) -> Lookups:
     """The keys to look up for these messages. `turns`: look for stored turns too."""
     turns = context.stores_turns if turns is None else turns
-    wanted = Lookups({}, {}, {})
+    aliases = {at: {id: alias_key(id, context) for id in ids} for at, ids in hashed_ids(messages).items()}
+    wanted = Lookups({}, {}, aliases)
+    if not (turns or context.needs_issuers):
+        return wanted
     for index, message in enumerate(messages):
-        if hashed := hashed_ids(message.parts):
-            wanted.aliases[index] = {id: alias_key(id, context) for id in hashed}
         if message.role != "assistant":
             continue
         position = TurnPosition(messages, index)
@@ -112,19 +113,20 @@ def lookups(messages: Sequence[Message], context: ReasoningContext, *, turns: bo
     return wanted
 
 
-def hashed_ids(parts: Iterable[Part]) -> list[str]:
-    """The hashed call ids in `parts`."""
-    found: list[str] = []
-    for part in parts:
-        # Not `isinstance`, which is several times slower: this runs for every part of every request.
-        if type(part) is ToolCall:
-            id = part.id
-        elif type(part) is ToolResult:
-            id = part.call_id
-        else:
-            continue
-        if id.startswith(HASHED):
-            found.append(id)
+def hashed_ids(messages: Sequence[Message]) -> dict[int, list[str]]:
+    """The hashed call ids, by the index of the message."""
+    found: dict[int, list[str]] = {}
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            # Not `isinstance`, which is several times slower: this runs for every part of every request.
+            if type(part) is ToolCall:
+                id = part.id
+            elif type(part) is ToolResult:
+                id = part.call_id
+            else:
+                continue
+            if id.startswith(HASHED):
+                found.setdefault(index, []).append(id)
     return found
 
 

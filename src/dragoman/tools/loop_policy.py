@@ -18,12 +18,9 @@ _Answered = tuple[ToolCall, ToolResult]
 
 def find_loop(request: Request) -> Repetition | None:
     """The loop at the end of the conversation, or None."""
-    answered = _answered_calls(request.messages)
-    *others, last = answered[-3:] or [None]
-    # Fast path: if the last result is new, there is no loop, and no arguments need decoding.
-    if last is None or not any(_may_be_same(last, other) for other in others if other is not None):
+    if _ends_with_new_result(request.messages):
         return None
-    return repeated(_Turns(answered))
+    return repeated(_Turns(_answered_calls(request.messages)))
 
 
 def apply_policy(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
@@ -46,23 +43,40 @@ def apply_policy(request: Request, found: Repetition, *, note_after: int = 0, st
     return request.changed(messages=(*before, noted))
 
 
+def _ends_with_new_result(messages: Sequence[Message]) -> bool:
+    """Does the last result differ from the two before it? Then there is no loop, and no call is compared.
+
+    Reads the last few messages only, unless one of these results has no call.
+    """
+    results: list[ToolResult] = []
+    uncalled: set[str] = set()
+    for message in reversed(messages):
+        for part in reversed(message.parts):
+            # `type() is`, not `isinstance`: the metaclass of msgspec structs makes that several times slower.
+            if type(part) is ToolCall:
+                uncalled.discard(part.id)
+            elif type(part) is ToolResult and len(results) < 3:
+                results.append(part)
+                uncalled.add(part.call_id)
+        if len(results) == 3 and not uncalled:
+            break
+    if not results:
+        return True
+    last, *others = map(_text, results)
+    return not uncalled and last not in others
+
+
 def _answered_calls(messages: Sequence[Message]) -> list[_Answered]:
     """The calls of a conversation that have a result, in the order of the results."""
     calls: dict[str, ToolCall] = {}
     answered: list[_Answered] = []
     for message in messages:
         for part in message.parts:
-            # `type() is`, not `isinstance`: the metaclass of msgspec structs makes that several times slower.
             if type(part) is ToolCall:
                 calls[part.id] = part
             elif type(part) is ToolResult and part.call_id in calls:
                 answered.append((calls[part.call_id], part))
     return answered
-
-
-def _may_be_same(one: _Answered, other: _Answered) -> bool:
-    """Whether names and results are equal."""
-    return one[0].name == other[0].name and _text(one[1]) == _text(other[1])
 
 
 def _text(result: ToolResult) -> str:
