@@ -34,7 +34,7 @@ from ...common.typed_json import LazyArray, Reader, items, member, members_of, o
 from .. import searches
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
-from .restore import is_borrowed
+from .restore import is_foreign_citation
 from .wire import (
     AnyMessage,
     AnyResultBlock,
@@ -212,7 +212,7 @@ class MessageReader:
         return part
 
     def _text(self, block: TextBlock, extras: Obj | None, raw: Undecoded) -> Text:
-        if block.citations and any(map(is_borrowed, block.citations)):
+        if block.citations and any(map(is_foreign_citation, block.citations)):
             self._wrapped = True
         return read_text(block, extras)
 

@@ -25,11 +25,11 @@ def with_servers(tools: Sequence[Tool], body: Obj) -> tuple[Tool, ...]:
     servers = {need_string(server, "name", where): (server, where) for where, server in given}
     read = [_with_server(tool, servers) for tool in tools]
     named = {_server_name(tool) for tool in tools}
-    alone = [_alone(*found) for name, found in servers.items() if name not in named]
-    return (*read, *alone)
+    without_toolset = [_without_toolset(*found) for name, found in servers.items() if name not in named]
+    return (*read, *without_toolset)
 
 
-def stands_among_servers(raw: Raw) -> bool:
+def is_in_mcp_servers(raw: Raw) -> bool:
     """Is the tool defined in `mcp_servers`, and not in `tools`?"""
     return is_object(raw.value) and MEMBER in raw.value
 
@@ -52,7 +52,7 @@ def _with_server(tool: Tool, servers: dict[str, tuple[Obj, str]]) -> Tool:
     return msgspec.structs.replace(tool, server=server)
 
 
-def _alone(given: Obj, where: str) -> Tool:
+def _without_toolset(given: Obj, where: str) -> Tool:
     config = given.get("tool_configuration")
     settings = config if is_object(config) else {}
     listed = settings.get("allowed_tools")

@@ -30,14 +30,16 @@ def thinking_block(text: str, seal: Seal) -> Obj:
 
 def restored_messages(messages: Sequence[Message], target: Target) -> list[Any] | None:
     """The client's messages without Dragoman's values; None if they need no change."""
-    own = [message.raw for message in messages if message.raw is not None and not stands_at_top(message)]
+    own = [
+        message.raw for message in messages if message.raw is not None and not is_top_level_system(message)
+    ]
     if not any(raw.wrapped for raw in own):
         return None
     kept = [restored(raw, target) for raw in own]
     return [message for message in kept if message is not None]
 
 
-def stands_at_top(message: Message) -> bool:
+def is_top_level_system(message: Message) -> bool:
     """Is this the top-level system prompt? Its `raw` is `{"system": …}`."""
     return message.raw is not None and isinstance(message.raw.value, dict)
 
@@ -91,14 +93,14 @@ def _restored_thinking(block: Obj, slot: str | None, target: Target) -> Obj | No
 
 def _restored_text(block: Obj) -> Obj:
     citations = block.get("citations")
-    if not is_array(citations) or not any(is_borrowed(c) for c in citations):
+    if not is_array(citations) or not any(is_foreign_citation(c) for c in citations):
         return block
-    own = [citation for citation in citations if not is_borrowed(citation)]
+    own = [citation for citation in citations if not is_foreign_citation(citation)]
     rest = {key: value for key, value in block.items() if key != "citations"}
     # Anthropic does not know the pages of another provider's search.
     return rest | {"citations": own} if own else rest
 
 
-def is_borrowed(citation: Any) -> bool:
+def is_foreign_citation(citation: Any) -> bool:
     """Is this a web citation of another protocol? Anthropic's own have an encrypted index."""
     return is_object(citation) and citation.get("encrypted_index") == ""

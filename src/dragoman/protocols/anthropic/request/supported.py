@@ -32,8 +32,8 @@ def is_own(raw: Raw | None) -> bool:
     return raw is not None and raw.protocol == NAME
 
 
-class Carry:
-    """Filters the messages of a conversation. `BlockWriter` can write every part that remains."""
+class ContentFilter:
+    """Converts, drops or refuses content that Anthropic does not support. `BlockWriter` writes the rest."""
 
     def __init__(self, target: Target, notices: Notices) -> None:
         self._target = target

@@ -19,8 +19,8 @@ from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import PLACEHOLDER, MergedTurn, note_placeholder, note_prefill, turns
 from .cache_marks import mark_prompt, marks_nothing
-from .restore import restored, stands_at_top
-from .supported import Carry, is_own
+from .restore import is_top_level_system, restored
+from .supported import ContentFilter, is_own
 from .write_blocks import BlockWriter, CallIds, Marks
 from .write_tools import ToolWriter
 
@@ -72,9 +72,9 @@ class PromptWriter:
         return Prompt(_shortest(system), written, tools or writer.remembered(), writer.servers, bool(tools))
 
     def _carried(self) -> list[Message]:
-        carry = Carry(self._target, self._notices)
+        content_filter = ContentFilter(self._target, self._notices)
         return [
-            message if is_own(message.raw) else carry.message(message, index)
+            message if is_own(message.raw) else content_filter.message(message, index)
             for index, message in enumerate(self._request.messages)
         ]
 
@@ -117,7 +117,7 @@ def _leading(messages: Sequence[Message]) -> int:
     # Newer Claude Code also sends messages of the role `system` inside `messages`. They stay there, because
     # a message that moves to the top would change the prefix of the prompt cache in every turn.
     for count, message in enumerate(messages):
-        in_place = message.raw is not None and not stands_at_top(message)
+        in_place = message.raw is not None and not is_top_level_system(message)
         if message.role != "system" or in_place:
             return count
     return len(messages)

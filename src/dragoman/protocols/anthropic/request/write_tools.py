@@ -16,7 +16,7 @@ from ...common.schemas import ANTHROPIC, Schema, SchemaDialect, output_schema, s
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
 from ...common.unsupported import warn_deferred
-from .read_servers import stands_among_servers
+from .read_servers import is_in_mcp_servers
 from .supported import is_own
 from .write_blocks import Marks
 
@@ -83,7 +83,7 @@ class ToolWriter:
 
     def _tool(self, tool: Tool, path: str) -> Obj | None:
         if tool.raw is not None and is_own(tool.raw):
-            return None if stands_among_servers(tool.raw) else tool.raw.parsed
+            return None if is_in_mcp_servers(tool.raw) else tool.raw.parsed
         if tool.kind == "hosted":
             return self._hosted(tool, path)
         warn_deferred(tool, self._notices)

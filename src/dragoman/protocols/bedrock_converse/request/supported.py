@@ -1,4 +1,4 @@
-"""What of a conversation Converse can take; the rest is dropped with a notice, or refused."""
+"""Reduce a conversation to what Converse supports: other content is dropped with a notice, or refused."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ FORMATS: dict[str, dict[str, str]] = {
 """Converse's name for each media type that it takes."""
 
 
-class Carrier:
-    """Prepares the messages of one request. What it lets pass, the content writer can write."""
+class ContentFilter:
+    """Converts, drops or refuses content that Converse does not support. `ContentWriter` writes the rest."""
 
     def __init__(self, target: Target, notices: Notices) -> None:
         self._target = target

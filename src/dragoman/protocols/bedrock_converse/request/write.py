@@ -10,7 +10,7 @@ from ...common import unsupported
 from ...common.fields import Obj, reject
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
-from .supported import Carrier
+from .supported import ContentFilter
 from .write_content import IDS, ContentWriter
 from .write_settings import inference, instruction, output_config, reasoning, service_tier
 from .write_tools import ToolWriter
@@ -54,7 +54,7 @@ def path(model: str, stream: bool) -> str:
 
 
 def _members(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    system, conversation = Carrier(target, notices).split(request.messages)
+    system, conversation = ContentFilter(target, notices).split(request.messages)
     writer = ContentWriter(target, names, notices)
     words = instruction(request.settings, target, notices)
     tools = ToolWriter(request, names, notices)

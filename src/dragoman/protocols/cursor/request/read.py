@@ -66,7 +66,7 @@ def _read(fields: Obj) -> Request:
     stream = bool(boolean(fields, "stream", ""))
     include_usage = chat_settings.wants_usage(fields, stream)
     if found == {RESPONSES}:
-        request = responses.read_request(msgspec.json.encode(_without_usage_wish(fields)), "")
+        request = responses.read_request(msgspec.json.encode(_without_include_usage(fields)), "")
         return msgspec.structs.replace(request, include_usage=include_usage)
     tools = _tools(fields)
     return Request(
@@ -94,7 +94,7 @@ def _tidied_turn(turn: Any) -> Any:
     return {**turn, "content": None if calls else ""}
 
 
-def _without_usage_wish(fields: Obj) -> Obj:
+def _without_include_usage(fields: Obj) -> Obj:
     """Remove Chat's `include_usage`: Responses refuses it."""
     options = fields.get("stream_options")
     if not is_object(options) or "include_usage" not in options:

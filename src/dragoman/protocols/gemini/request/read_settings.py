@@ -177,10 +177,10 @@ def _tool_config_rest(top: Fields) -> Obj:
     rest = config.rest(frozenset({"functionCallingConfig"}))
     if calling is not None:
         # Other protocols have no `VALIDATED`. The closest is `AUTO`.
-        unheard = frozenset({"allowedFunctionNames"})
+        neutral = frozenset({"allowedFunctionNames"})
         if str(calling.get("mode")).upper() != "VALIDATED":
-            unheard |= {"mode"}
-        kept = calling.rest(unheard)
+            neutral |= {"mode"}
+        kept = calling.rest(neutral)
         if kept:
             rest["functionCallingConfig"] = kept
     return rest

@@ -34,8 +34,8 @@ from .keys import is_from_gemini
 from .restore import is_own
 
 
-class Carrier:
-    """Prepares the messages of one request."""
+class ContentFilter:
+    """Converts, drops or refuses the content of one request that Gemini does not support."""
 
     def __init__(self, target: Target, notices: Notices) -> None:
         self._target = target

@@ -14,7 +14,7 @@ from .keys import GEMINI, is_from_gemini
 from .paths import path
 from .read_settings import merged
 from .restore import restored_contents
-from .supported import Carrier
+from .supported import ContentFilter
 from .write_contents import IDS, ContentWriter, system_instruction
 from .write_settings import emulates_format, generation_config, service_tier, stops
 from .write_tools import ToolWriter
@@ -65,7 +65,7 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if not own:
         unsupported.refuse_untranslatable(request)
         unsupported.note_unsupported_fields(request, notices)
-    system, conversation = Carrier(target, notices).split(request.messages)
+    system, conversation = ContentFilter(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target):
         system.append(_in_words(settings.format))
     tool_writer = ToolWriter(request, names, target, notices)

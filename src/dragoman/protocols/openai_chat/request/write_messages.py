@@ -50,44 +50,46 @@ class _MessageList:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._out: list[Any] = []
-        self._spoken: list[tuple[int, Message]] = []
+        self._assistant_turn: list[tuple[int, Message]] = []
         """Consecutive assistant messages. They become one: a Responses client sends one item per call."""
-        self._open: dict[str, ToolCall] = {}
+        self._open_calls: dict[str, ToolCall] = {}
         """Calls without a result so far."""
         self._waiting: list[Any] = []
         """Messages that wait until all results are written: nothing may come between calls and results."""
-        self._shown: list[Obj] = []
+        self._held_media: list[Obj] = []
         """Images and documents of results: a Chat result may contain only text."""
-        self._answered = False
+        self._after_result = False
         """Is the last written message a result?"""
 
     def add(self, message: Message, index: int) -> None:
         """Add the message at `index` of the request."""
         raw = message.raw
         if raw is not None and raw.protocol == NAME:
-            self._speak()
+            self._flush_assistant()
             self._add_own(message, raw, index)
             return
         if message.role == "assistant":
-            self._spoken.append((index, message))
+            self._assistant_turn.append((index, message))
             return
-        self._speak()
+        self._flush_assistant()
         results = 0
         for at, part in enumerate(message.parts):
             if type(part) is ToolResult:
-                self._answer(part, index, at)
+                self._add_result(part, index, at)
                 results += 1
         if not results or results < len(message.parts):
-            self._say(_said(message, self._writing, index), index, system=message.role in _SYSTEM)
-        if not self._open:
-            self._settle()
+            self._add_message(
+                _without_results(message, self._writing, index), index, system=message.role in _SYSTEM
+            )
+        if not self._open_calls:
+            self._close_turn()
 
     def end(self) -> list[Any]:
         """Finish and return the list."""
-        self._speak()
+        self._flush_assistant()
         # Calls at the end of the conversation need no results yet.
-        if self._answered or self._waiting or self._shown:
-            self._settle()
+        if self._after_result or self._waiting or self._held_media:
+            self._close_turn()
         return self._out
 
     def _add_own(self, message: Message, raw: Raw, index: int) -> None:
@@ -99,39 +101,39 @@ class _MessageList:
             self._open_turn(written, calls)
         elif results:
             self._out.append(written)
-            self._answered = True
+            self._after_result = True
             for result in results:
-                self._open.pop(result.call_id, None)
+                self._open_calls.pop(result.call_id, None)
         else:
-            self._say(written, index, system=message.role in _SYSTEM)
+            self._add_message(written, index, system=message.role in _SYSTEM)
 
-    def _speak(self) -> None:
-        if self._spoken:
-            written, calls = assistant_message(self._spoken, self._writing)
-            self._spoken = []
+    def _flush_assistant(self) -> None:
+        if self._assistant_turn:
+            written, calls = assistant_message(self._assistant_turn, self._writing)
+            self._assistant_turn = []
             self._open_turn(written, calls)
 
     def _open_turn(self, message: Any, calls: dict[str, ToolCall]) -> None:
         if message is not None:
-            self._settle()
+            self._close_turn()
             self._out.append(message)
-            self._answered = False
-            self._open = calls
+            self._after_result = False
+            self._open_calls = calls
 
-    def _say(self, message: Any, index: int, *, system: bool) -> None:
+    def _add_message(self, message: Any, index: int, *, system: bool) -> None:
         if message is None:
             return
-        if self._open:
+        if self._open_calls:
             if system:
                 text = "moved behind the results of the calls before it"
                 self._writing.notices.warn("system-moved", f"messages[{index}]", text)
             self._waiting.append(message)
         else:
-            self._settle()
+            self._close_turn()
             self._out.append(message)
-            self._answered = False
+            self._after_result = False
 
-    def _answer(self, result: ToolResult, index: int, at: int) -> None:
+    def _add_result(self, result: ToolResult, index: int, at: int) -> None:
         """Write a result as text. Its images follow in a user message.
 
         OpenAI's servers accept an image in a `tool` message with status 200, but the model does not see it.
@@ -146,34 +148,34 @@ class _MessageList:
                     drop_citations(writing, index, at)
             else:
                 texts.append(Text(f"[{part.kind}: in the next user message]"))
-                self._show(part, id, f"messages[{index}].parts[{at}]")
+                self._hold_media(part, id, f"messages[{index}].parts[{at}]")
         if result.cache is not None and texts and isinstance(last := texts[-1], Text):
             texts[-1] = msgspec.structs.replace(last, cache=result.cache)
-        self._open.pop(result.call_id, None)
+        self._open_calls.pop(result.call_id, None)
         self._out.append({"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)})
-        self._answered = True
+        self._after_result = True
 
-    def _show(self, media: Media, id: str, where: str) -> None:
+    def _hold_media(self, media: Media, id: str, where: str) -> None:
         """Keep an image or document of a result for the user message after all results."""
         words = {"type": "text", "text": f"From the result of the tool call {id}:"}
-        if words not in self._shown:
-            self._shown.append(words)
-        self._shown.append(media_part(media, self._writing, where))
+        if words not in self._held_media:
+            self._held_media.append(words)
+        self._held_media.append(media_part(media, self._writing, where))
 
-    def _settle(self) -> None:
+    def _close_turn(self) -> None:
         """Finish the last calls: add missing results, then the messages that wait."""
-        if self._open:
-            for call in list(self._open.values()):
-                self._answer(missing_result(call, self._writing.notices), 0, 0)
-        if self._shown:
-            self._out.append({"role": "user", "content": self._shown})
-            self._shown = []
+        if self._open_calls:
+            for call in list(self._open_calls.values()):
+                self._add_result(missing_result(call, self._writing.notices), 0, 0)
+        if self._held_media:
+            self._out.append({"role": "user", "content": self._held_media})
+            self._held_media = []
         if self._waiting:
             self._out += self._waiting
             self._waiting = []
 
 
-def _said(message: Message, writing: Writing, index: int) -> Obj | None:
+def _without_results(message: Message, writing: Writing, index: int) -> Obj | None:
     """A system or user message without its results; None if it would be empty."""
     parts: list[Content] = []
     for at, part in enumerate(message.parts):

@@ -65,8 +65,8 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 def _is_own(request: Request) -> bool:
     # Only Responses clients continue an earlier response.
-    goes_on = request.raw is None and request.settings.previous_response_id is not None
-    return goes_on or unsupported.was_sent_in(request, NAME)
+    continues = request.raw is None and request.settings.previous_response_id is not None
+    return continues or unsupported.was_sent_in(request, NAME)
 
 
 def _unchanged(raw: Raw, target: Target, notices: Notices) -> Obj:
@@ -110,7 +110,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
     extras = request.extras or {}
     messages = request.messages
     leading = _leading_instructions(messages, own=True)
-    items = ItemWriter(messages, target, names, PartWriter(notices)).as_they_came(leading)
+    items = ItemWriter(messages, target, names, PartWriter(notices)).own_items(leading)
     tools = ToolWriter(names, notices)
     top, additional = _by_place(request.tools)
     if additional:
@@ -182,7 +182,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
 
 def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
     """Write another protocol's messages after the first `leading` ones."""
-    return ItemWriter(request.messages, target, names, PartWriter(notices)).anew(leading)
+    return ItemWriter(request.messages, target, names, PartWriter(notices)).translated_items(leading)
 
 
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:

@@ -58,7 +58,7 @@ class ItemWriter:
         self._kinds = {p.id: p.kind for p in paired if type(p) is ToolCall}
         self._answered = {p.call_id for p in paired if type(p) is ToolResult}
 
-    def as_they_came(self, first: int) -> list[Any]:
+    def own_items(self, first: int) -> list[Any]:
         """Write the messages from `first` on. Those of a Responses client stay unchanged."""
         for index, message in enumerate(self._messages[first:], first):
             if message.raw is not None and message.raw.protocol == NAME:
@@ -67,7 +67,7 @@ class ItemWriter:
                 self._write(message, index)
         return self._items
 
-    def anew(self, first: int) -> list[Obj]:
+    def translated_items(self, first: int) -> list[Obj]:
         """Write all messages from `first` on from their neutral form."""
         unanswered = self._kinds.keys() - self._answered
         waiting: list[ToolCall] = []
