@@ -208,7 +208,7 @@ def test_a_revoked_name_cannot_be_used_again(keys: Keys) -> None:
     keys.secret("create", "research")
     keys.run("revoke", "research")
     assert "already" in str(keys.run("create", "research").output)
-    assert "revoked for ever" in str(keys.run("rotate", "research").output)
+    assert "is revoked; create another one" in str(keys.run("rotate", "research").output)
 
 
 def test_the_first_stored_key_closes_an_open_gateway(

@@ -53,7 +53,7 @@ def test_split_surrogate_pairs_are_joined_for_every_split(data: Any, text: str) 
     joiner = surrogates.PairJoiner()
     given_out = [joiner.feed(piece) for piece in pieces] + [joiner.close()]
     assert "".join(given_out) == text
-    assert not any(surrogates.has_lone(piece) for piece in given_out)
+    assert not any(surrogates.has_lone_surrogate(piece) for piece in given_out)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_lone_surrogate_is_replaced(pieces: list[str], expect: str) -> None:
 
 def test_lone_surrogates_are_replaced_in_keys_and_values_only() -> None:
     value = {"\ud83d": ["\ude00", {"a": "\U0001f600"}], "b": 1}
-    assert surrogates.whole(value) == {"\ufffd": ["\ufffd", {"a": "\U0001f600"}], "b": 1}
+    assert surrogates.replace_lone_surrogates(value) == {"\ufffd": ["\ufffd", {"a": "\U0001f600"}], "b": 1}
 
 
 def test_is_utf8() -> None:

@@ -29,7 +29,7 @@ class StoredSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     previous_until: float = 0.0
 
 
-class KeyWish(msgspec.Struct, frozen=True, kw_only=True):
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key to make."""
 
     name: str
@@ -58,32 +58,32 @@ def hashes(key: StoredKey) -> dict[bytes, float | None]:
     return found
 
 
-async def create(store: Store, wish: KeyWish, now: float) -> Secret:
-    """Make a key. Returns its secret, which nobody can find out later."""
+async def create(store: Store, new: NewKey, now: float) -> Secret:
+    """Make a key. Returns its secret, which is stored only as a hash."""
     secret = new_secret()
     key = StoredKey(
-        name=wish.name,
+        name=new.name,
         hash=digest(secret),
         prefix=shown_part(secret),
-        team=wish.team,
-        role=wish.role,
-        models=wish.models,
-        limits=msgspec.json.encode(StoredSettings(limits=wish.limits)),
+        team=new.team,
+        role=new.role,
+        models=new.models,
+        limits=msgspec.json.encode(StoredSettings(limits=new.limits)),
         created=now,
-        expires=wish.expires,
+        expires=new.expires,
     )
     # A revoked key keeps its name: another person with that name would see the exchanges of the first.
     if not await store.put_key(key, replace=False):
         raise KeyCommandError(
-            f'there is a key "{wish.name}" already; choose another name, or give this key a new secret with '
-            f"`dragoman keys rotate {wish.name}`"
+            f'there is a key "{new.name}" already; choose another name, or give this key a new secret with '
+            f"`dragoman keys rotate {new.name}`"
         )
     return secret
 
 
 async def revoke(store: Store, name: str, now: float) -> StoredKey:
-    """Make a key invalid for ever. Returns it."""
-    key = await _living(store, name)
+    """Revoke a key for good. Returns it."""
+    key = await _usable_key(store, name)
     key = msgspec.structs.replace(key, revoked=now)
     await store.put_key(key)
     return key
@@ -91,7 +91,7 @@ async def revoke(store: Store, name: str, now: float) -> StoredKey:
 
 async def rotate(store: Store, name: str, now: float, grace: float) -> Secret:
     """Give a key a new secret. The old one stays valid for `grace` seconds."""
-    key = await _living(store, name)
+    key = await _usable_key(store, name)
     secret = new_secret()
     kept = settings(key)
     if grace:
@@ -105,12 +105,12 @@ async def rotate(store: Store, name: str, now: float, grace: float) -> Secret:
     return secret
 
 
-async def _living(store: Store, name: str) -> StoredKey:
+async def _usable_key(store: Store, name: str) -> StoredKey:
     found = {key.name: key for key in await store.keys()}
     key = found.get(name)
     if key is None:
         known = ", ".join(found) or "none"
         raise KeyCommandError(f'there is no key "{name}" in the store; its keys are: {known}')
     if key.revoked is not None:
-        raise KeyCommandError(f'the key "{name}" is revoked for ever; create another one')
+        raise KeyCommandError(f'the key "{name}" is revoked; create another one')
     return key

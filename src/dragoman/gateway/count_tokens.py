@@ -20,7 +20,7 @@ from ..routing.conditions import RequestTraits
 from ..routing.router import ChosenTarget
 from ..routing.token_estimate import prompt_tokens
 from ..transport.server import HttpRequest, HttpResponse, RefusedRequest, json_response
-from ..wire.surrogates import whole
+from ..wire.surrogates import replace_lone_surrogates
 from . import spending
 from .addressing import counted
 from .caller import Caller
@@ -44,7 +44,9 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     counting = client.counting
     assert counting is not None
     try:
-        request = client.read_request(_request_body(counting, await http.read()), whole(http.target))
+        request = client.read_request(
+            _request_body(counting, await http.read()), replace_lone_surrogates(http.target)
+        )
         caller = Caller(http)
         who = caller.identify(state.keys)
         who.identity.check_model(request.model)

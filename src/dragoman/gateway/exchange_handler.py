@@ -29,7 +29,7 @@ from ..routing.router import ChosenTarget
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
-from ..wire.surrogates import whole
+from ..wire.surrogates import replace_lone_surrogates
 from .accounting import account, count_own_question, count_usage
 from .attempt import Attempt
 from .caller import Caller, CallerIdentity
@@ -165,7 +165,7 @@ class ExchangeHandler:
         http = self._http
         try:
             # The target may hold bytes that are no UTF-8, and so lone surrogates.
-            return self.client.read_request(body, whole(http.target))
+            return self.client.read_request(body, replace_lone_surrogates(http.target))
         finally:
             self.track.record_client_request(http.method, caller.target, caller.headers, body)
 

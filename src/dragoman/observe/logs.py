@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 import msgspec
 
-from ..wire.surrogates import whole
+from ..wire.surrogates import replace_lone_surrogates
 
 _COLOURS = {"DEBUG": "bright_black", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 _LONGEST = 2000
@@ -48,7 +48,7 @@ class Json(logging.Formatter):
         fault = _fault(record)
         if fault:
             value["exception"] = fault
-        return msgspec.json.encode(whole(value), enc_hook=str).decode()
+        return msgspec.json.encode(replace_lone_surrogates(value), enc_hook=str).decode()
 
 
 def _one_line(text: str) -> str:

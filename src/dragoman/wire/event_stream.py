@@ -128,7 +128,7 @@ def _frame(message: EventStreamMessage) -> Frame | None:
         case "event":
             return _event(headers.get(":event-type", ""), message.payload)
         case "exception":
-            return _error(headers.get(":exception-type", "exception"), _said(message.payload))
+            return _error(headers.get(":exception-type", "exception"), _exception_message(message.payload))
         case "error":
             return _error(headers.get(":error-code", "error"), headers.get(":error-message", ""))
         case _:
@@ -147,12 +147,12 @@ def _event(kind: str, payload: bytes) -> Frame | None:
         raise UpstreamError("the upstream sent a chunk that cannot be read") from None
 
 
-def _said(payload: bytes) -> str:
+def _exception_message(payload: bytes) -> str:
     try:
-        said: Any = msgspec.json.decode(payload, type=dict[str, Any])
+        members: Any = msgspec.json.decode(payload, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return payload[:1000].decode("utf-8", "replace")
-    texts = (said.get(key) for key in ("message", "Message", "originalMessage"))
+    texts = (members.get(key) for key in ("message", "Message", "originalMessage"))
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 

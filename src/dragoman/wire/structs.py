@@ -54,12 +54,12 @@ class StructReader(Generic[T]):
         if isinstance(value, list):
             return [self._mended(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, dict):
-            return {surrogates.whole(k): self._member(k, v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return surrogates.whole(value)
+            return {surrogates.replace_lone_surrogates(k): self._member(k, v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return surrogates.replace_lone_surrogates(value)
 
     def _member(self, key: str, value: Any) -> Any:
         if key in self._pieces:
-            return value if isinstance(value, str) else surrogates.whole(value)
+            return value if isinstance(value, str) else surrogates.replace_lone_surrogates(value)
         if self._raw.get(key) == "one":
             return _as_raw(value)
         if self._raw.get(key) == "many" and isinstance(value, list):
@@ -79,7 +79,7 @@ def read_value(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
         try:
-            return surrogates.whole(surrogates.loads(data))
+            return surrogates.replace_lone_surrogates(surrogates.loads(data))
         except (ValueError, RecursionError):
             raise UpstreamError(f"the upstream sent an event that cannot be read: {error}") from None
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-_LONE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def loads(data: bytes) -> Any:
@@ -18,39 +18,39 @@ def loads(data: bytes) -> Any:
     return json.loads(data)
 
 
-def has_lone(text: str) -> bool:
-    return _LONE.search(text) is not None
+def has_lone_surrogate(text: str) -> bool:
+    return _SURROGATE.search(text) is not None
 
 
 class PairJoiner:
     """Joins surrogate pairs across consecutive pieces of one text."""
 
     def __init__(self) -> None:
-        self._half = ""
+        self._first_half = ""
 
     def feed(self, text: str) -> str:
-        text = self._half + text
-        self._half = ""
+        text = self._first_half + text
+        self._first_half = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
-            self._half, text = text[-1], text[:-1]
-        return _whole(text)
+            self._first_half, text = text[-1], text[:-1]
+        return _join_pairs(text)
 
     def close(self) -> str:
-        half, self._half = self._half, ""
-        return _whole(half)
+        half, self._first_half = self._first_half, ""
+        return _join_pairs(half)
 
 
-def _whole(text: str) -> str:
+def _join_pairs(text: str) -> str:
     # The UTF-16 round trip joins pairs. A lone surrogate becomes U+FFFD, because UTF-8 cannot encode it.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def whole(value: Any) -> Any:
+def replace_lone_surrogates(value: Any) -> Any:
     """A JSON value without lone surrogates."""
     if isinstance(value, str):
-        return _whole(value) if has_lone(value) else value
+        return _join_pairs(value) if has_lone_surrogate(value) else value
     if isinstance(value, list):
-        return [whole(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        return [replace_lone_surrogates(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return {whole(k): whole(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {replace_lone_surrogates(k): replace_lone_surrogates(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
     return value

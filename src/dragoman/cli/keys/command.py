@@ -46,11 +46,11 @@ def keys() -> None:
 @click.option("--tokens", metavar="NUMBER/min", help="Tokens per min, hour or day: 200k/min.")
 @click.option("--streams", type=click.IntRange(1), help="Requests at the same time.")
 @click.option("--expires", metavar="TIME", help="When the key ends: 90d, 12h, or a date such as 2027-01-31.")
-def create(name: str, config_file: Path | None, **wish: object) -> None:
+def create(name: str, config_file: Path | None, **key: object) -> None:
     """Make a key and print its secret on stdout. The secret is not shown again."""
     from . import work
 
-    wanted = work.key_wish(name, wish)
+    wanted = work.new_key(name, key)
     click.echo(work.create(config_file, wanted))
     click.echo(work.created(wanted), err=True)
 
@@ -70,7 +70,7 @@ def list_keys(config_file: Path | None, as_json: bool) -> None:
 @_NAME
 @CONFIG
 def revoke(name: str, config_file: Path | None) -> None:
-    """Make a key invalid for ever. Its name cannot be used again; its exchanges stay."""
+    """Revoke a key. Its name cannot be used again; its exchanges stay."""
     from . import work
 
     click.echo(work.revoke(config_file, name), err=True)

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ...access import stored
-from ...access.stored import KeyCommandError, KeyWish
+from ...access.stored import KeyCommandError, NewKey
 from ...config.limits import UsageLimits, one_per_period, parse_budget, parse_rate
 from ...config.store_address import store_place
 from ...config.team_keys import NAME, NAME_RULE, moment
@@ -26,10 +26,10 @@ from .table import KeyRow, table
 
 T = TypeVar("T")
 
-_NOWHERE = Context(upstreams=frozenset(), providers=frozenset(), folder=Path())
+_NO_STORE = Context(upstreams=frozenset(), providers=frozenset(), folder=Path())
 
 
-def key_wish(name: str, given: Mapping[str, Any]) -> KeyWish:
+def new_key(name: str, given: Mapping[str, Any]) -> NewKey:
     """The key that the command line describes."""
     if not NAME.fullmatch(name):
         raise click.BadParameter(f"a name {NAME_RULE}", param_hint="NAME")
@@ -42,12 +42,12 @@ def key_wish(name: str, given: Mapping[str, Any]) -> KeyWish:
         streams=given["streams"],
         budgets=_parsed(one_per_period, budgets, "--budget"),
     )
-    return KeyWish(
+    return NewKey(
         name=name,
         role=given["role"],
         team=given["team"],
         models=tuple(
-            _parsed(lambda text: glob(text, _NOWHERE), text, "--models") for text in given["models"]
+            _parsed(lambda text: glob(text, _NO_STORE), text, "--models") for text in given["models"]
         ),
         limits=limits,
         expires=_expiry(given["expires"]) if given["expires"] else None,
@@ -64,17 +64,17 @@ def _parsed(parse: Callable[[Any], T], value: Any, option: str) -> T:
 
 
 def seconds(text: str, option: str) -> float:
-    return _parsed(lambda text: duration(text, _NOWHERE), text, option)
+    return _parsed(lambda text: duration(text, _NO_STORE), text, option)
 
 
 def _expiry(text: str) -> float:
     """A time from now on, or a date."""
     try:
-        return time.time() + duration(text, _NOWHERE)
+        return time.time() + duration(text, _NO_STORE)
     except InvalidValue:
         pass
     try:
-        at = moment(text, _NOWHERE)
+        at = moment(text, _NO_STORE)
     except InvalidValue:
         raise click.BadParameter(
             "must be a time from now (90d, 12h) or a date (2027-01-31)", param_hint="--expires"
@@ -84,18 +84,18 @@ def _expiry(text: str) -> float:
     return at
 
 
-def create(file: Path | None, wish: KeyWish) -> str:
+def create(file: Path | None, key: NewKey) -> str:
     config = effective_config(ServeOptions(file=file))
-    if wish.name in config.named_keys:
-        raise KeyCommandError(f"[keys.{wish.name}] is in the config already; choose another name")
-    secret = _with_store(config, lambda store: stored.create(store, wish, time.time()))
+    if key.name in config.named_keys:
+        raise KeyCommandError(f"[keys.{key.name}] is in the config already; choose another name")
+    secret = _with_store(config, lambda store: stored.create(store, key, time.time()))
     return secret.reveal()
 
 
-def created(wish: KeyWish) -> str:
-    limits = "; ".join(wish.limits.shown()) or "no limits"
-    until = f", until {_day(wish.expires)}" if wish.expires else ""
-    return f'The key "{wish.name}" ({wish.role}, {limits}{until}) is shown only now: the store has its hash.'
+def created(key: NewKey) -> str:
+    limits = "; ".join(key.limits.shown()) or "no limits"
+    until = f", until {_day(key.expires)}" if key.expires else ""
+    return f'The key "{key.name}" ({key.role}, {limits}{until}) is shown only now: the store has its hash.'
 
 
 def revoke(file: Path | None, name: str) -> str:

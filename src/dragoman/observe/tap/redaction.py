@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from ...credentials.secret import Secret
 from ...protocols.registry import open_headers
-from ...wire.surrogates import whole
+from ...wire.surrogates import replace_lone_surrogates
 
 REMOVED = "[removed]"
 _REDACTED = b"[redacted]"
@@ -64,7 +64,7 @@ def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
         shown[name] = REMOVED
     for name, value in shown.items():
         if not value.isascii():
-            shown[name] = whole(value)  # a header may hold bytes that are not UTF-8
+            shown[name] = replace_lone_surrogates(value)  # a header may hold bytes that are not UTF-8
     return shown
 
 
@@ -78,7 +78,7 @@ def _split_names(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, 
 
 def harmless_path(url: str) -> str:
     """A path or URL without user info and without secret query parameters (`?key=…`)."""
-    url = whole(url)
+    url = replace_lone_surrogates(url)
     if "?" not in url and "@" not in url:
         return url
     parts = urlsplit(url)

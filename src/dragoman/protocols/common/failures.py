@@ -158,7 +158,7 @@ def from_error(error: Any, status: int | None = None) -> Failed:
 
 
 def _from_error(error: Any, status: int | None) -> Failed:
-    error = surrogates.whole(_innermost(error))
+    error = surrogates.replace_lone_surrogates(_innermost(error))
     if not is_object(error):
         return _failed(str(error) if error else "the upstream reported an error", status, ())
     words = [error.get(k) for k in ("code", "type", "status")]

@@ -73,7 +73,7 @@ def decode_json(text: str | Body) -> Any:
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if b"\\ud" not in data.lower():
             raise
-        return surrogates.whole(json.loads(data, parse_constant=_no_json))
+        return surrogates.replace_lone_surrogates(json.loads(data, parse_constant=_no_json))
 
 
 def _no_json(constant: str) -> NoReturn:

@@ -102,7 +102,7 @@ def as_json(value: Any) -> msgspec.Raw:
     try:
         return msgspec.Raw(_encode(value))
     except UnicodeEncodeError:
-        return msgspec.Raw(_encode(surrogates.whole(value)))
+        return msgspec.Raw(_encode(surrogates.replace_lone_surrogates(value)))
 
 
 def value(raw: msgspec.Raw, where: str) -> Any:
