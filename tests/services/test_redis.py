@@ -169,10 +169,10 @@ def test_one_process_gets_the_notes_of_a_dead_one(
         for one in found:
             one.note("x3", None)
         await asyncio.sleep(0.3)
-        assert await living[0].left_behind() == []
+        assert await living[0].take_orphaned() == []
         dead._notes._beating.cancel()  # type: ignore[attr-defined]
         await asyncio.sleep(0.8)
-        taken = await asyncio.gather(*[one.left_behind() for one in living])
+        taken = await asyncio.gather(*[one.take_orphaned() for one in living])
         assert sorted(taken) == [[], [b"begun"]]
 
     run(test, server, 3)
@@ -183,7 +183,7 @@ def test_a_process_that_ends_in_order_leaves_nothing_behind(server: services.Red
         found[0].note("x1", b"begun")
         await asyncio.sleep(0.1)
         await found[0].close()
-        assert await found[1].left_behind() == []
+        assert await found[1].take_orphaned() == []
 
     run(test, server)
 

@@ -67,7 +67,7 @@ class LimitCounters:
         if self.problem:
             self._past[spent.counter] = self._past.get(spent.counter, 0) + spent.amount
 
-    def begin_anew(self) -> None:
+    def counters_were_reset(self) -> None:
         """Call this when the shared counters may be empty: their server was restarted."""
         self.generation += 1
 

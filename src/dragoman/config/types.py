@@ -181,8 +181,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     def _model_facts(self, model: str) -> ModelFacts | None:
         """What this config says of `model`, over what its name tells. None: it says nothing."""
         listed = next((one for one in self.models if one.name == model), None)
-        said = {} if listed is None else listed.facts()
-        return msgspec.structs.replace(known_facts(model), **said) if said else None
+        facts = {} if listed is None else listed.facts()
+        return msgspec.structs.replace(known_facts(model), **facts) if facts else None
 
 
 class LoopsConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,14 +101,14 @@ async def _examine(options: SuiteOptions, endpoint: EndpointClient, progress: Pr
         report.trials.append(await examine(examination, probe))
         first = examination.answers.get(probe.name)
         if number == 1 and first is not None and first.status == 404:
-            raise CouldNotRun(_not_there(options, model, first))
+            raise CouldNotRun(_unreachable(options, model, first))
     if examination.wants_key:
         wanted = f"the endpoint needs a key ({examination.wants_key})"
         report.problem = f"{wanted}: give one with --key, or set DRAGOMAN_CONFORM_KEY"
     return report
 
 
-def _not_there(options: SuiteOptions, model: str, got: HttpAnswer) -> str:
+def _unreachable(options: SuiteOptions, model: str, got: HttpAnswer) -> str:
     message = failures.from_body(got.status, got.body).message
     return (
         f"{options.url} has no {options.protocol} model {model} (status 404: {message}): "

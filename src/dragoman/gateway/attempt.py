@@ -36,7 +36,7 @@ from .forced_calls import forced_request
 from .incoming_request import IncomingRequest
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .preparing import prepare
-from .prompt_prints import print_prompt
+from .prompt_fingerprints import fingerprint_prompt
 from .reply import StreamReply, whole_reply
 from .searching import Searching
 from .state import State
@@ -318,7 +318,7 @@ class Attempt:
         known += [secret for secret in headers.secrets if secret not in known]
         track.record_upstream_request(headers.redacted_url, headers.redacted, body, self._setup, again=again)
         if not again:
-            print_prompt(track, body, self._wire.fields, choice.model)
+            fingerprint_prompt(track, body, self._wire.fields, choice.model)
         return UpstreamCall(
             self._state.pool,
             upstream.name,

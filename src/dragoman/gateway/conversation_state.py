@@ -46,7 +46,7 @@ async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget)
         reasoning.asks_for_reasoning(incoming.request),
     )
     kept_upstream = continued is not None and _kept_upstream(incoming, choice)
-    if reasoning.nothing_kept(request):
+    if reasoning.needs_no_restore(request):
         return RestoredState(request, context, continued, kept_upstream)
     restored = await reasoning.restore(state.store, request, context)
     return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
@@ -100,6 +100,6 @@ async def _continued(state: State, incoming: IncomingRequest, choice: ChosenTarg
 def _kept_upstream(incoming: IncomingRequest, choice: ChosenTarget) -> bool:
     """Does the upstream keep the response or conversation that this request continues?"""
     same_protocol = choice.upstream.protocol == incoming.client.name
-    return same_protocol and responses_state.kept_by(
+    return same_protocol and responses_state.is_kept_by_upstream(
         incoming.request, incoming.previous, choice.upstream.name
     )

@@ -12,7 +12,7 @@ from .shared_feed import UPDATE_INTERVAL, Changes, FeedEntry
 from .state import State
 
 _KEEPALIVE_INTERVAL = 15.0
-_MOST_TOLD = 10_000
+_MAX_PENDING = 10_000
 """Entries of other processes that wait for a reader. One that is too slow misses the rest."""
 
 
@@ -44,7 +44,7 @@ class _Subscriber:
     def __init__(self, state: State, identity: Identity) -> None:
         self._state = state
         self._identity = identity
-        self._told: list[FeedEntry] = []
+        self._pending: list[FeedEntry] = []
         self._wake = asyncio.Event()
         self._changes = Changes(state.tap, state.redactor, self._wake)
         self._unwatch = state.feed.watch(self._on_entry)
@@ -56,13 +56,13 @@ class _Subscriber:
         self._state.stop_events.discard(self._wake)
 
     def _on_entry(self, entry: FeedEntry) -> None:
-        if self._identity.sees(entry.key) and len(self._told) < _MOST_TOLD:
-            self._told.append(entry)
+        if self._identity.sees(entry.key) and len(self._pending) < _MAX_PENDING:
+            self._pending.append(entry)
             self._wake.set()
 
     async def next_events(self) -> bytes:
         """The next events, or a keepalive. Empty: the gateway stops."""
-        if not self._changes.waiting and not self._told:
+        if not self._changes.waiting and not self._pending:
             # The tap reports no growth, so the running exchanges are checked at intervals.
             timeout = UPDATE_INTERVAL if self._state.tap.running else _KEEPALIVE_INTERVAL
             with contextlib.suppress(TimeoutError):
@@ -70,7 +70,7 @@ class _Subscriber:
         if self._state.closing:
             return b""
         self._wake.clear()
-        told, self._told = self._told, []
-        entries = [*self._changes.take(self._identity.sees), *told]
+        pending, self._pending = self._pending, []
+        entries = [*self._changes.take(self._identity.sees), *pending]
         events = [b"event: exchange\ndata: %s\n\n" % bytes(entry.summary) for entry in entries]
         return b"".join(events) or b": still here\n\n"

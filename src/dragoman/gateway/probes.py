@@ -29,8 +29,8 @@ def routes(state: State) -> list[Route]:
 
     async def readyz(request: HttpRequest) -> HttpResponse:
         reasons = readiness.reasons()
-        told = {"status": "not ready" if reasons else "ready", "reasons": reasons, **_services(state)}
-        return json_response(told, status=503 if reasons else 200)
+        body = {"status": "not ready" if reasons else "ready", "reasons": reasons, **_services(state)}
+        return json_response(body, status=503 if reasons else 200)
 
     handlers = (healthz, livez, readyz)
     return [Route("GET", path, handler) for path, handler in zip(PROBES, handlers, strict=True)]

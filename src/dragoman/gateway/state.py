@@ -46,8 +46,8 @@ from .images import Descriptions
 from .incoming_request import IncomingRequest
 from .keepalive import KeepaliveTimer
 from .keyring import Keyring
-from .left_exchanges import LeftExchanges
 from .model_catalogue import Catalogue
+from .orphaned_exchanges import OrphanedExchanges
 from .retention import failure_limits, recording_limits, retention_of
 from .shared_feed import SharedFeed
 from .shared_health import SharedHealth
@@ -104,8 +104,10 @@ class State:
         limits = recording_limits(config)
         self.recorder = Recorder(folder, self.tap, self.redactor, limits) if folder else None
         self.feed = SharedFeed(self.tap, self.redactor, self.shared)
-        self._left = (
-            LeftExchanges(self.tap, self.redactor, self.shared, self.store) if config.server.redis else None
+        self._orphaned = (
+            OrphanedExchanges(self.tap, self.redactor, self.shared, self.store)
+            if config.server.redis
+            else None
         )
         self.keepalive_timer = KeepaliveTimer()
         self.stop_events: set[asyncio.Event] = set()
@@ -138,7 +140,7 @@ class State:
         alone = config.server.store is None or self.store_replaced
         counters = BatchedCounters(self.shared if redis else self.store) if redis or not alone else None
         self.limit_counters = LimitCounters(counters or LocalState(self.clock), self.clock, self.monotonic)
-        self.shared.on_connect(self.limit_counters.begin_anew)
+        self.shared.on_connect(self.limit_counters.counters_were_reset)
         self.limiter = Limiter(self.limit_counters, self.store, self.clock)
 
     def replace(self, config: Config) -> None:
@@ -189,8 +191,8 @@ class State:
         if self.kept is not None:
             await asyncio.to_thread(self.kept.close)
         await self.feed.close()
-        if self._left is not None:
-            await self._left.close()
+        if self._orphaned is not None:
+            await self._orphaned.close()
         await self.shared.close()
         await self.store.close()
 

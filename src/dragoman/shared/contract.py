@@ -51,7 +51,7 @@ class Notes(Protocol):
         """Keep `value` for this process; None removes it. Never waits, and never fails."""
         ...
 
-    async def left_behind(self) -> list[bytes]:
+    async def take_orphaned(self) -> list[bytes]:
         """The notes of processes that have died. Only one caller of all processes gets each of them."""
         ...
 

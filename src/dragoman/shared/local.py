@@ -53,7 +53,7 @@ class LocalState:
     def note(self, name: str, value: bytes | None) -> None:
         """There is nobody to find it."""
 
-    async def left_behind(self) -> list[bytes]:
+    async def take_orphaned(self) -> list[bytes]:
         return []
 
     @asynccontextmanager

@@ -102,9 +102,9 @@ class RedisState:
         except (RedisError, OSError) as error:
             raise SharedStateError(self._why(error)) from None
 
-    async def left_behind(self) -> list[bytes]:
+    async def take_orphaned(self) -> list[bytes]:
         try:
-            return await self._notes.left_behind()
+            return await self._notes.take_orphaned()
         except (RedisError, OSError) as error:
             raise SharedStateError(self._why(error)) from None
 

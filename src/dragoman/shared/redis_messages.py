@@ -54,7 +54,7 @@ class RedisMessages:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pubsub: PubSub | None = None
         """Set while it is connected."""
-        self._said = False
+        self._reported = False
         self.problem = "Redis has not answered yet"
         self._link = asyncio.get_running_loop().create_task(self._stay_connected())
 
@@ -114,7 +114,7 @@ class RedisMessages:
                     await pubsub.subscribe(self._prefix + "here")
                     await self._read(pubsub)
             except (RedisError, OSError) as error:
-                delay = delay if self._said else _FIRST_RETRY
+                delay = delay if self._reported else _FIRST_RETRY
                 self._lost(error)
                 # The idle connections of the pool are dead too.
                 await self._client.connection_pool.disconnect(inuse_connections=False)
@@ -153,9 +153,9 @@ class RedisMessages:
 
     def _found(self, pubsub: PubSub) -> None:
         self._pubsub = pubsub
-        if self._said:
+        if self._reported:
             log.warning("Redis can be reached again: state is shared")
-        self.problem, self._said = "", False
+        self.problem, self._reported = "", False
         for channel in self._listeners:
             self._change(channel, wanted=True)
         for call in self._connected:
@@ -163,8 +163,8 @@ class RedisMessages:
 
     def _lost(self, error: BaseException) -> None:
         self.problem = self._why(error)
-        if not self._said:
-            self._said = True
+        if not self._reported:
+            self._reported = True
             log.warning("%s; until then this process goes on alone", self.problem)
 
     async def close(self) -> None:

@@ -83,7 +83,7 @@ class RedisNotes:
         await pipeline.execute()
         self._signed = True
 
-    async def left_behind(self) -> list[bytes]:
+    async def take_orphaned(self) -> list[bytes]:
         client = cast(Any, self._client)
         found: list[bytes] = []
         for member in cast(set[bytes], await client.smembers(self._processes)):

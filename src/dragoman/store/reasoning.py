@@ -63,8 +63,8 @@ class Restored(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
 
-def nothing_kept(request: Request) -> bool:
-    """Is there certainly nothing for `restore` to put back, because no model has answered yet?"""
+def needs_no_restore(request: Request) -> bool:
+    """Has no model answered yet? Then `restore` has nothing to put back."""
     messages = request.messages
     return not (any(message.role == "assistant" for message in messages) or hashed_ids(messages))
 

@@ -154,8 +154,8 @@ def forget(memory: Memory, id: str, scope: str = "") -> None:
     memory.drop(scoped(RESPONSES, scope, id))
 
 
-def kept_by(request: Request, kept: StoredResponse | None, issuer: str) -> bool:
-    """Does the upstream `issuer`, if it speaks the client's protocol, itself keep what is gone on from?"""
+def is_kept_by_upstream(request: Request, kept: StoredResponse | None, issuer: str) -> bool:
+    """Does the upstream `issuer` keep the earlier conversation itself, in the client's protocol?"""
     if _fields(request).get("conversation") is not None:
         return True
     return kept is not None and kept.native and kept.issuer == issuer

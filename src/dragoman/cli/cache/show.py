@@ -17,8 +17,8 @@ from ..store.work import with_store
 def show(config_file: Path | None, session: str | None, as_json: bool) -> None:
     found = with_store(config_file, lambda store, config: one(store, SessionQuery(session=session)))
     if found is None:
-        told = f"the store has no session {session!r}" if session else "the store has no session yet"
-        raise click.ClickException(f"{told}: `dragoman usage --by session` lists those that it has")
+        missing = f"the store has no session {session!r}" if session else "the store has no session yet"
+        raise click.ClickException(f"{missing}: `dragoman usage --by session` lists those that it has")
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
         return

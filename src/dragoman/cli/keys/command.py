@@ -46,11 +46,11 @@ def keys() -> None:
 @click.option("--tokens", metavar="NUMBER/min", help="Tokens per min, hour or day: 200k/min.")
 @click.option("--streams", type=click.IntRange(1), help="Requests at the same time.")
 @click.option("--expires", metavar="TIME", help="When the key ends: 90d, 12h, or a date such as 2027-01-31.")
-def create(name: str, config_file: Path | None, **key: object) -> None:
+def create(name: str, config_file: Path | None, **options: object) -> None:
     """Make a key and print its secret on stdout. The secret is not shown again."""
     from . import work
 
-    wanted = work.new_key(name, key)
+    wanted = work.new_key(name, options)
     click.echo(work.create(config_file, wanted))
     click.echo(work.created(wanted), err=True)
 

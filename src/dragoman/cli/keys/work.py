@@ -26,7 +26,7 @@ from .table import KeyRow, table
 
 T = TypeVar("T")
 
-_NO_STORE = Context(upstreams=frozenset(), providers=frozenset(), folder=Path())
+_NO_CONTEXT = Context(upstreams=frozenset(), providers=frozenset(), folder=Path())
 
 
 def new_key(name: str, given: Mapping[str, Any]) -> NewKey:
@@ -47,7 +47,7 @@ def new_key(name: str, given: Mapping[str, Any]) -> NewKey:
         role=given["role"],
         team=given["team"],
         models=tuple(
-            _parsed(lambda text: glob(text, _NO_STORE), text, "--models") for text in given["models"]
+            _parsed(lambda text: glob(text, _NO_CONTEXT), text, "--models") for text in given["models"]
         ),
         limits=limits,
         expires=_expiry(given["expires"]) if given["expires"] else None,
@@ -64,17 +64,17 @@ def _parsed(parse: Callable[[Any], T], value: Any, option: str) -> T:
 
 
 def seconds(text: str, option: str) -> float:
-    return _parsed(lambda text: duration(text, _NO_STORE), text, option)
+    return _parsed(lambda text: duration(text, _NO_CONTEXT), text, option)
 
 
 def _expiry(text: str) -> float:
     """A time from now on, or a date."""
     try:
-        return time.time() + duration(text, _NO_STORE)
+        return time.time() + duration(text, _NO_CONTEXT)
     except InvalidValue:
         pass
     try:
-        at = moment(text, _NO_STORE)
+        at = moment(text, _NO_CONTEXT)
     except InvalidValue:
         raise click.BadParameter(
             "must be a time from now (90d, 12h) or a date (2027-01-31)", param_hint="--expires"

@@ -45,7 +45,7 @@ def turn(
 
 def call(tool: Tool, text: str, *, with_optional: bool = False, variant: int = 0) -> ToolCall:
     """A call of `tool` with arguments made from the user's text."""
-    if freeform.is_meant(tool):
+    if freeform.is_freeform(tool):
         arguments = freeform.text(tool, UserText(text, variant))
         if tool.kind != "custom":
             arguments = _json({freeform.MEMBER: arguments}).decode()

@@ -75,7 +75,7 @@ def _parallel(context: ReplyContext) -> list[Part]:
     return _each_call(context, broken_answers.planned(context), broken_calls.twofold)
 
 
-def _until_told(context: ReplyContext) -> Reply:
+def _invalid_at_first(context: ReplyContext) -> Reply:
     # OpenAI Chat has no error flag on a tool result: only its text shows the failure.
     corrected = any(
         r.is_error or "not valid" in plain_text(r.parts) for r in agent.tool_results(context.request)
@@ -200,7 +200,7 @@ _ALL = (
         _spoilt(broken_calls.fenced, textual=True),
         _as_objects,
     ),
-    _row("demo-invalid", "omits a required argument, until the client reports the error", _until_told),
+    _row("demo-invalid", "omits a required argument, until the client reports the error", _invalid_at_first),
     _row("demo-invented", "calls a tool that was not offered", _spoilt(broken_calls.invented)),
     _row("demo-ghost", "makes a call without a name before the real one", _spoilt(broken_calls.ghostly)),
     _row("demo-duplicate", "makes the same call twice", _spoilt(broken_calls.doubled)),

@@ -15,7 +15,7 @@ _json = msgspec.json.Encoder().encode
 _PATCH = "*** Begin Patch\n*** Add File: hello.txt\n+Hello.\n*** End Patch\n"
 
 
-def is_meant(tool: Tool) -> bool:
+def is_freeform(tool: Tool) -> bool:
     """Does the tool take free text, by its kind or by its only parameter?"""
     return tool.kind == "custom" or list(properties(tool.schema or {})) == [MEMBER]
 

@@ -103,18 +103,18 @@ def _base(earlier: Sequence[CacheTurn], turn: CacheTurn) -> CacheTurn | None:
 
 
 def _shared(before: PromptPrint, after: PromptPrint) -> tuple[bool, int] | None:
-    """Do they begin alike, and how many bytes are in both? None: they are different conversations."""
+    """Do both start the same, and how many bytes do they share? None: they are different conversations."""
     old, new = changes.aligned(before, after)
     known = {part.hash for part in old if not changes.is_prompt(part)}
     messages = sum(part.size for part in new if part.hash in known)
-    alike = _begins_alike(before, after)
-    if not messages and not alike:
+    same_start = _has_same_start(before, after)
+    if not messages and not same_start:
         return None
     rest = {part.hash for part in (*before.tools, *before.system, *old)}
-    return alike, sum(part.size for part in (*after.tools, *after.system, *new) if part.hash in rest)
+    return same_start, sum(part.size for part in (*after.tools, *after.system, *new) if part.hash in rest)
 
 
-def _begins_alike(before: PromptPrint, after: PromptPrint) -> bool:
+def _has_same_start(before: PromptPrint, after: PromptPrint) -> bool:
     """Is the first message the same, apart from dates and ids?"""
     place = next((place for place in ("m0", "m1") if not changes.is_prompt_at(after, place)), "")
     old, new = before.loose.get(place), after.loose.get(place)

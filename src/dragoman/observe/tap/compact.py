@@ -11,7 +11,7 @@ from typing import cast
 
 from .records import ClientBytes, Record, UpstreamBytes, UpstreamRequest, UpstreamStatus
 
-RECORD, CAME, WENT, ALIVE, STATUS = range(5)
+RECORD, RECEIVED, SENT, KEEPALIVE, STATUS = range(5)
 
 
 Packed = Record | bytes | int
@@ -22,7 +22,7 @@ def records(kinds: bytearray, times: array[float], packed: list[Packed]) -> list
     found: list[Record] = []
     call = 0
     for kind, t, item in zip(kinds, times, packed, strict=False):
-        if kind == CAME:
+        if kind == RECEIVED:
             found.append(UpstreamBytes(t, call, cast(bytes, item)))
         elif kind == RECORD:
             found.append(cast(Record, item))
@@ -30,5 +30,5 @@ def records(kinds: bytearray, times: array[float], packed: list[Packed]) -> list
         elif kind == STATUS:
             found.append(UpstreamStatus(t, call, cast(int, item)))
         else:
-            found.append(ClientBytes(t, cast(bytes, item), kind == ALIVE))
+            found.append(ClientBytes(t, cast(bytes, item), kind == KEEPALIVE))
     return found

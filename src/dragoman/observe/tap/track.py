@@ -19,7 +19,7 @@ from ...model.messages import Notice, Search
 from ...tools.receipts import CallReceipt
 from ..caching import PromptPrint
 from .attempt_track import AttemptTrack
-from .compact import ALIVE, CAME, RECORD, STATUS, WENT, Packed, records
+from .compact import KEEPALIVE, RECEIVED, RECORD, SENT, STATUS, Packed, records
 from .records import (
     ClientBytes,
     ClientEvents,
@@ -243,7 +243,7 @@ class Track:
             self._last_received = data
             self._packed.append(data)
             self._times.append(t)
-            self._kinds.append(CAME)
+            self._kinds.append(RECEIVED)
             self._uncounted += _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._count_in_ring()
@@ -270,7 +270,7 @@ class Track:
             same = data == self._last_received
             self._packed.append(self._last_received if same else data)
             self._times.append(t)
-            self._kinds.append(ALIVE if alive else WENT)
+            self._kinds.append(KEEPALIVE if alive else SENT)
             self._uncounted += _CHUNK if same else _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._count_in_ring()

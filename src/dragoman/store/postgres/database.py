@@ -69,9 +69,9 @@ class Database:
                 ) as connection:
                     await migrate(connection, self._address.shown)
         except (psycopg.Error, TimeoutError, OSError) as error:
-            told = self._address.problem(error)
-            self.problem = told.message
-            raise told from None
+            failure = self._address.problem(error)
+            self.problem = failure.message
+            raise failure from None
         await self._pool.open()
         self._ready = True
         self.problem = ""
@@ -102,11 +102,11 @@ class Database:
         try:
             return await self.attempt(operation, wait, repeat=repeat)
         except (psycopg.Error, TimeoutError, OSError) as error:
-            told = self._address.problem(error)
+            failure = self._address.problem(error)
             if isinstance(error, (psycopg.OperationalError, TimeoutError, OSError)):
-                self.problem = told.message
+                self.problem = failure.message
                 self._paused_until = monotonic() + _PAUSE
-            raise told from None
+            raise failure from None
 
     async def attempt(self, operation: Operation[T], wait: float, *, repeat: bool = True) -> T:
         """As `run`, but raises the driver's own error, and tries even if the last attempt failed."""

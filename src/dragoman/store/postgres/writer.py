@@ -138,12 +138,12 @@ class ReceiptWriter:
 
     async def _wait(self, error: Exception) -> None:
         """Try again later; when the store closes, only for a while."""
-        told = self._problem(error)
+        failure = self._problem(error)
         if not self.problem:
-            log.warning("receipts wait: %s", told.message)
-        self.problem = told.message
+            log.warning("receipts wait: %s", failure.message)
+        self.problem = failure.message
         if self._close_by is not None and monotonic() >= self._close_by:
-            self._done(len(self._waiting), told)
+            self._done(len(self._waiting), failure)
             return
         seconds = self._retry
         self._retry = min(2 * self._retry, _LAST_RETRY)

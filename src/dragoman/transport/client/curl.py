@@ -25,7 +25,7 @@ from .contract import (
 from .errors import BadTls, CutOff, Disconnected, HttpError, Unsendable
 from .faults import explained, login_wanted, no_descriptor
 from .multi import Multi
-from .options import Way, curl, prepared, write
+from .options import HandleKey, curl, prepared, write
 from .proxies import proxy_for
 from .response import CurlResponse
 from .transfer import Transfer
@@ -33,9 +33,9 @@ from .trust import Trust, Unusable
 from .uploading import Uploading
 
 _MOST_ROUTES = 512
-# The number of `Way`s with cached handles. A reloaded config may bring new certificates each time.
-_MOST_WAYS = 64
-_MOST_FREE = 64  # cached handles for each `Way`
+# The number of `HandleKey`s with cached handles. A reloaded config may bring new certificates each time.
+_MOST_KEYS = 64
+_MOST_FREE = 64  # cached handles for each `HandleKey`
 # After so many seconds without a request, the client frees connections, handles and libcurl's caches.
 _REST = 600.0
 # Bytes per second. A slower upload counts as no progress: `idle_timeout` applies to the whole of it.
@@ -65,7 +65,7 @@ class _CurlClient:
         self._routes: dict[tuple[str, Network], _Route] = {}
         self._trust = Trust()
         self._multi: Multi | None = None
-        self._free: dict[Way, list[Any]] = {}
+        self._free: dict[HandleKey, list[Any]] = {}
         self._running: set[Transfer] = set()
         self._rest: asyncio.TimerHandle | None = None
         self._rested_since = 0.0
@@ -105,14 +105,14 @@ class _CurlClient:
         if parsed.login is not None:
             fields["authorization"] = parsed.login
         route = self._route(parsed, network)
-        way = Way(network, route.proxy, route.secure, connect_timeout)
+        key = HandleKey(network, route.proxy, route.secure, connect_timeout)
         # Not the original URL: libcurl could parse an unusual one differently, and the credential would go to
         # another host than the one that was checked.
         put = partial(write, method=method, url=parsed.origin + parsed.target, fields=fields, body=body)
         if isinstance(body, Upload):
-            return await self._upload(route, way, put, body, idle_timeout)
+            return await self._upload(route, key, put, body, idle_timeout)
         patience = idle_timeout + len(body) / _SLOWEST_UPLOAD
-        transfer = self._started(route, way, put)
+        transfer = self._started(route, key, put)
         try:
             await _begun(transfer, patience)
         except Disconnected:
@@ -120,15 +120,15 @@ class _CurlClient:
             # user would pay twice.
             if not transfer.lost:
                 raise
-            transfer = self._started(route, way, put, fresh=True)
+            transfer = self._started(route, key, put, fresh=True)
             await _begun(transfer, patience)
         return await _answer(transfer, route, idle_timeout)
 
     async def _upload(
-        self, route: _Route, way: Way, put: partial[None], body: Upload, idle_timeout: float
+        self, route: _Route, key: HandleKey, put: partial[None], body: Upload, idle_timeout: float
     ) -> Response:
         """Send a body while it arrives. Each piece that is sent begins the wait for the answer anew."""
-        transfer = self._prepared(route, way, put, fresh=True)
+        transfer = self._prepared(route, key, put, fresh=True)
         uploading = transfer.uploading = Uploading(transfer.handle, body, transfer.postpone)
         self._start(transfer)
         uploading.start(partial(transfer.drop, CutOff("was not sent to its end")))
@@ -140,19 +140,19 @@ class _CurlClient:
             raise
         return await _answer(transfer, route, idle_timeout)
 
-    def _started(self, route: _Route, way: Way, put: partial[None], *, fresh: bool = False) -> Transfer:
-        transfer = self._prepared(route, way, put, fresh=fresh)
+    def _started(self, route: _Route, key: HandleKey, put: partial[None], *, fresh: bool = False) -> Transfer:
+        transfer = self._prepared(route, key, put, fresh=fresh)
         self._start(transfer)
         return transfer
 
-    def _prepared(self, route: _Route, way: Way, put: partial[None], *, fresh: bool) -> Transfer:
+    def _prepared(self, route: _Route, key: HandleKey, put: partial[None], *, fresh: bool) -> Transfer:
         """A transfer on a free handle. Fresh: with a new connection. Its handle is not used again."""
         loop = asyncio.get_running_loop()
-        handle = self._handle(way)
+        handle = self._handle(key)
         put(handle)
         if fresh:
             handle.setopt(curl.FRESH_CONNECT, 1)
-        ended = partial(self._ended, way, fresh)
+        ended = partial(self._ended, key, fresh)
         return Transfer(loop, handle, partial(explained, route.url, route.proxy), ended)
 
     def _start(self, transfer: Transfer) -> None:
@@ -167,23 +167,23 @@ class _CurlClient:
                 raise no_descriptor() from None
         return self._multi
 
-    def _handle(self, way: Way) -> Any:
-        free = self._free.get(way)
+    def _handle(self, key: HandleKey) -> Any:
+        free = self._free.get(key)
         if free:
             return free.pop()
         try:
-            return prepared(way, self._trust.file(way.network.ca) if way.secure else None)
+            return prepared(key, self._trust.file(key.network.ca) if key.secure else None)
         except Unusable as error:
             raise BadTls(f"cannot be reached: {error}") from None
 
-    def _ended(self, way: Way, fresh: bool, transfer: Transfer, whole: bool) -> None:
+    def _ended(self, key: HandleKey, fresh: bool, transfer: Transfer, whole: bool) -> None:
         self._running.discard(transfer)
         handle = transfer.handle
-        free = self._free.get(way)
+        free = self._free.get(key)
         if free is None:
-            if len(self._free) >= _MOST_WAYS:
+            if len(self._free) >= _MOST_KEYS:
                 self._free.pop(next(iter(self._free)))
-            free = self._free[way] = []
+            free = self._free[key] = []
         # `FRESH_CONNECT` stays set on a fresh handle, and a transfer that failed may leave any state.
         if whole and not fresh and len(free) < _MOST_FREE:
             handle.setopt(curl.POSTFIELDS, b"")  # frees the body, which may be many megabytes

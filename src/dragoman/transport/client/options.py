@@ -1,4 +1,4 @@
-"""libcurl options: those of a `Way` are set once per handle, the others for each request."""
+"""libcurl options: those of a `HandleKey` are set once per handle, the others for each request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CONSTANT = (
 )
 
 
-class Way(msgspec.Struct, frozen=True):
+class HandleKey(msgspec.Struct, frozen=True):
     """The values that requests with the same libcurl options share."""
 
     network: Network
@@ -62,16 +62,16 @@ class Way(msgspec.Struct, frozen=True):
     connect_timeout: float
 
 
-def prepared(way: Way, roots: str | None) -> Any:
-    """A new handle for `way`. `roots` is the path of a file with the trusted certificates."""
+def prepared(key: HandleKey, roots: str | None) -> Any:
+    """A new handle for `key`. `roots` is the path of a file with the trusted certificates."""
     handle = curl.Curl()
     for option, value in CONSTANT:
         handle.setopt(option, value)
-    handle.setopt(curl.CONNECTTIMEOUT_MS, max(1, round(way.connect_timeout * 1000)))
-    if way.secure:
-        _secure(handle, way.network, roots)
-    if way.proxy is not None:
-        _through(handle, way.proxy, roots)
+    handle.setopt(curl.CONNECTTIMEOUT_MS, max(1, round(key.connect_timeout * 1000)))
+    if key.secure:
+        _secure(handle, key.network, roots)
+    if key.proxy is not None:
+        _through(handle, key.proxy, roots)
     return handle
 
 

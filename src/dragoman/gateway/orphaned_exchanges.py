@@ -1,4 +1,4 @@
-"""Accounts for the exchanges of a process that was killed.
+"""Write receipts for the exchanges of a process that was killed.
 
 Each process leaves a note about its exchanges with the shared state: what it knows when an attempt begins,
 and what it knows at the end, until the receipt is surely in the store. If the process dies, another one
@@ -38,7 +38,7 @@ class _Note(msgspec.Struct, frozen=True):
     summary: msgspec.Raw
 
 
-class LeftExchanges:
+class OrphanedExchanges:
     """Notes the exchanges of this process, and makes receipts of those that dead processes noted."""
 
     def __init__(self, tap: Tap, redactor: Redactor, shared: SharedState, store: Store) -> None:
@@ -82,7 +82,7 @@ class LeftExchanges:
             if self._shared.problem:
                 continue
             try:
-                notes = await self._shared.left_behind()
+                notes = await self._shared.take_orphaned()
                 if notes:
                     receipts = [_receipt(note) for note in notes]
                     log.warning("a gateway process died", extra={"exchanges": len(receipts)})
