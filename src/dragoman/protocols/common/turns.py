@@ -1,6 +1,6 @@
 """Conversations for strict upstreams: alternating turns, and a result for every call.
 
-Readers use `Pairing` to refuse results without a call. The writers for Anthropic and Gemini use `turns`. It
+Readers use `refuse_stray` for results without a call. The writers for Anthropic and Gemini use `turns`. It
 merges consecutive messages of one role and puts tool results first, in the order of their calls. All writers
 use the same texts for failed and missing results.
 """
@@ -21,27 +21,6 @@ ERROR_MARK = "[error] "
 FAILED_SILENTLY = "The tool failed without saying why."
 PLACEHOLDER = "Continue."
 """The text of a user message at the beginning, if the conversation begins with the model."""
-
-
-class Pairing:
-    """Matches tool results to calls while a reader goes through a conversation."""
-
-    __slots__ = ("_calls", "_lenient")
-
-    def __init__(self, *, history_elsewhere: bool = False) -> None:
-        """`history_elsewhere`: the server keeps earlier turns, so their calls are not in the request."""
-        self._calls: set[str] = set()
-        self._lenient = history_elsewhere
-
-    def call(self, id: str) -> None:
-        self._calls.add(id)
-
-    def knows(self, id: str) -> bool:
-        """Can there be a call with this id?"""
-        return id in self._calls or self._lenient
-
-    def refuse(self, id: str, path: str) -> NoReturn:
-        refuse_stray(id, path)
 
 
 def refuse_stray(id: str, path: str) -> NoReturn:

@@ -6,7 +6,7 @@ import msgspec
 
 from ....model.messages import Message, Part, ToolCall, ToolResult
 from ...common.fields import join, reject
-from ...common.turns import Pairing
+from ...common.turns import refuse_stray
 
 _PAIRED = frozenset({ToolCall, ToolResult})
 
@@ -15,7 +15,7 @@ class ChatPairing:
     """Processes the messages of one conversation in order."""
 
     def __init__(self) -> None:
-        self._pairing = Pairing()
+        self._calls: set[str] = set()
         self._freeform: set[str] = set()
         """The ids of freeform calls so far."""
         self._legacy: dict[str, str] = {}
@@ -48,7 +48,7 @@ class ChatPairing:
             self._legacy[call.name] = call.id
         if call.kind == "custom":
             self._freeform.add(call.id)
-        self._pairing.call(call.id)
+        self._calls.add(call.id)
         return call
 
     def _result(self, result: ToolResult, where: str, legacy: bool) -> ToolResult:
@@ -57,8 +57,8 @@ class ChatPairing:
             if id is None:
                 reject(f"no earlier function call was to {result.name!r}", where, "name")
             return msgspec.structs.replace(result, call_id=id)
-        if not self._pairing.knows(result.call_id):
-            self._pairing.refuse(result.call_id, join(where, "tool_call_id"))
+        if result.call_id not in self._calls:
+            refuse_stray(result.call_id, join(where, "tool_call_id"))
         if result.call_id in self._freeform:
             return msgspec.structs.replace(result, kind="custom")
         return result

@@ -29,7 +29,7 @@ from ...common.call_ids import from_client
 from ...common.fields import reject
 from ...common.sealed_reasoning import Envelope, from_slot
 from ...common.searches import with_calls
-from ...common.turns import Pairing
+from ...common.turns import refuse_stray
 from ...common.typed_json import (
     LazyArray,
     Members,
@@ -146,7 +146,8 @@ class ItemReader:
 
     def __init__(self, *, history_elsewhere: bool) -> None:
         """`history_elsewhere`: the server keeps earlier turns, so their calls are not here."""
-        self._pairing = Pairing(history_elsewhere=history_elsewhere)
+        self._elsewhere = history_elsewhere
+        self._calls: set[str] = set()
         self._carried: dict[str, Seal] = {}
         """Seals of calls, by call id. A call item has no slot for a seal, so an empty reasoning item before
         the call carries it."""
@@ -155,7 +156,7 @@ class ItemReader:
         """Read `items`, which were decoded from `listed`. Also returns whether any message is wrapped."""
         messages: list[Message] = []
         wrapped = False
-        pairing = self._pairing
+        calls = self._calls
         for at, item in enumerate(items):
             kind, raw = type(item), Raw(NAME, listed, False, at)
             if kind is ReasoningItem or kind is OtherItem:
@@ -168,8 +169,8 @@ class ItemReader:
                 # A message of a call or a result has exactly one part.
                 (part,) = message.parts
                 if type(part) is ToolCall:
-                    pairing.call(part.id)
-                elif type(part) is ToolResult and not pairing.knows(part.call_id):
+                    calls.add(part.id)
+                elif type(part) is ToolResult and part.call_id not in calls and not self._elsewhere:
                     message = self._unpaired(part, item, raw, at)
             messages.append(message)
             wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
@@ -195,7 +196,7 @@ class ItemReader:
     def _unpaired(self, result: ToolResult, item: AnyItem, raw: Raw, at: int) -> Message:
         """Read a result whose call is not in the request."""
         if not isinstance(item, OtherItem):
-            self._pairing.refuse(result.call_id, f"input[{at}].call_id")
+            refuse_stray(result.call_id, f"input[{at}].call_id")
         # The output of a built-in tool. Its call may be an item that only OpenAI understands.
         return _opaque(item, raw)
 
@@ -268,7 +269,7 @@ def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: Raw, where: P
 
 
 def _words(summaries: Sequence[Summary]) -> tuple[str, ...]:
-    return tuple(summary.text for summary in summaries if summary.text)
+    return tuple([summary.text for summary in summaries if summary.text])
 
 
 def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
@@ -278,36 +279,20 @@ def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
         raise bad_request(error, f"{_path(where)}.content") from None
 
 
-def _function_call(item: FunctionCall, raw: Raw, where: Place) -> Message:
-    return _called(item, raw, item.arguments, custom=False)
-
-
-def _custom_call(item: CustomCall, raw: Raw, where: Place) -> Message:
-    return _called(item, raw, item.input, custom=True)
-
-
-def _called(item: CallItem, raw: Raw, arguments: str | None, *, custom: bool) -> Message:
+def _call(item: CallItem, raw: Raw, where: Place) -> Message:
     id = from_client(item.call_id)
     call = ToolCall(
         id=id,
         name=item.name,
-        arguments=arguments or "",
-        kind="custom" if custom else "function",
+        arguments=item.arguments or "",
+        kind="custom" if type(item) is CustomCall else "function",
         namespace=item.namespace,
         extras={"id": item.id} if item.id else None,
     )
     return Message("assistant", (call,), None, raw if id == item.call_id else mark_wrapped(raw))
 
 
-def _function_output(item: FunctionOutput, raw: Raw, where: Place) -> Message:
-    return _answered(item, raw, where, custom=False)
-
-
-def _custom_output(item: CustomOutput, raw: Raw, where: Place) -> Message:
-    return _answered(item, raw, where, custom=True)
-
-
-def _answered(item: OutputItem, raw: Raw, where: Place, *, custom: bool) -> Message:
+def _output(item: OutputItem, raw: Raw, where: Place) -> Message:
     id = from_client(item.call_id)
     output = item.output
     if isinstance(output, str):
@@ -315,7 +300,7 @@ def _answered(item: OutputItem, raw: Raw, where: Place, *, custom: bool) -> Mess
     else:
         listed = enumerate(output or ())
         parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
-    kind = "custom" if custom else "function"
+    kind = "custom" if type(item) is CustomOutput else "function"
     result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
     return Message("user", (result,), None, raw if id == item.call_id else mark_wrapped(raw))
 
@@ -369,9 +354,9 @@ _READERS: dict[type, Callable[[Any, Raw, Place], Message]] = {
     MessageItem: _message,
     AnyMessageItem: _message,
     ReasoningItem: _reasoning,
-    FunctionCall: _function_call,
-    CustomCall: _custom_call,
-    FunctionOutput: _function_output,
-    CustomOutput: _custom_output,
+    FunctionCall: _call,
+    CustomCall: _call,
+    FunctionOutput: _output,
+    CustomOutput: _output,
     OtherItem: _other,
 }

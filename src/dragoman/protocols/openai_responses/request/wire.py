@@ -67,14 +67,14 @@ class CallItem(Item, frozen=True, gc=False):
     name: str
     namespace: str | None = None
     id: str | None = None
-
-
-class FunctionCall(CallItem, tag="function_call", frozen=True, gc=False):
     arguments: str | None = None
 
 
+class FunctionCall(CallItem, tag="function_call", frozen=True, gc=False): ...
+
+
 class CustomCall(CallItem, tag="custom_tool_call", frozen=True, gc=False):
-    input: str | None = None
+    arguments: str | None = msgspec.field(default=None, name="input")
 
 
 class OutputItem(Item, frozen=True, gc=False):
