@@ -15,7 +15,7 @@ from dragoman.model.messages import Message, Part, Request, Seal, Text, Thinking
 from dragoman.protocols.common import call_ids
 from dragoman.protocols.common.collect import collect
 from dragoman.store import Store, StoreError, open_store
-from dragoman.store.reasoning import nothing_kept, restore, stash, stashed
+from dragoman.store.reasoning import needs_no_restore, restore, stash, stashed
 from dragoman.store.reasoning_keys import ReasoningContext, lookups
 from dragoman.tools.receipts import CallReceipt
 
@@ -69,7 +69,7 @@ class Gateway:
         """The body that the upstream gets for a client's `body`."""
         request = protocol(self.client).read_request(json.dumps(body).encode(), "")
         carriage = self.carriage(issuer, upstream, words=bool(facts.get("reasoning_field")))
-        if not nothing_kept(request):
+        if not needs_no_restore(request):
             restored = await restore(self.store, request, carriage)
             assert restored.notices == ()
             request = restored.request
