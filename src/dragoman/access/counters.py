@@ -42,7 +42,7 @@ class LimitCounters:
         self._past: dict[str, int] = {}
         """What `add_past` has added to counters of this process."""
         self.generation = 0
-        """Grows when the counters may have begun anew, so that past spending must be counted again."""
+        """Increases when the counters may have been reset. Past spending must then be counted again."""
         self.config = LimitsConfig()
         self.problem = ""
         """Why the shared counters are not used at the moment; empty if they are."""
@@ -79,7 +79,7 @@ class LimitCounters:
         plain = [one for one in counted if one not in budgets and not one.counter.endswith(_PAST)]
         try:
             marks = await self._shared.add([past_mark(one, 0) for one in budgets]) if budgets else []
-            # Without its mark, a shared counter is empty: receipts will tell it this spending, too.
+            # A shared counter without its mark is empty. This spending will be added from the receipts.
             spent = [
                 one._replace(amount=one.amount - self._past.get(one.counter, 0))
                 for one, mark in zip(budgets, marks, strict=True)

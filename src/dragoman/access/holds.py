@@ -1,9 +1,9 @@
 """Amounts that count only while a request runs: running streams, and reserved money and tokens.
 
-A process that is killed cannot give back what its requests hold. So a hold does not stay in a counter for
-ever. Each slot of 30 seconds has a counter of its own. A hold is counted in the current slot and in the next
-one, and its process counts it again in each new slot while the request runs. What a killed process held is
-gone after a minute at most. The shared state needs nothing but counters for this.
+A process that is killed cannot give back what its requests hold, so holds must expire. Each slot of 30
+seconds has a counter of its own. A hold is counted in the current slot and in the next one, and its process
+counts it again in each new slot while the request runs. The holds of a killed process are gone after a minute
+at most. The shared state needs only counters for this.
 """
 
 from __future__ import annotations

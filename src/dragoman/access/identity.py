@@ -54,7 +54,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def scope(self, fingerprint: str) -> str:
-        """What kept state is stored under: nobody gets what was kept for somebody else.
+        """The scope of stored state: a key reads only the state that was stored under the same scope.
 
         The name of a key survives its rotation. `fingerprint` is that of the secret that the client sent.
         """

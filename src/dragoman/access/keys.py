@@ -158,7 +158,7 @@ class KeyTable:
     def _entry(self, secret: Secret) -> _Entry | None:
         hash = digest(secret)
         entry = self._configured.get(hash) or self._stored.get(hash)
-        # The time of the lookup depends on the hash, which nobody can aim at a secret.
+        # The time of the lookup depends on the hash, and a hash reveals nothing about the secret.
         return entry if entry is not None and hmac.compare_digest(entry.hash, hash) else None
 
     async def _touch(self) -> None:

@@ -86,7 +86,7 @@ class RateMeter(msgspec.Struct, frozen=True):
     def settle(self, begun: float, now: float, use: Use, actual: Use | None, holds: Holds) -> list[Addition]:
         left = 0 if actual is None else self._amount(actual)
         if left == self._amount(use) or window(begun, self.rate.seconds).ends <= now:
-            return []  # the window is over: nobody reads its counter any more
+            return []  # the window is over, and its counter is no longer read
         return [self._addition(begun, left - self._amount(use))]
 
     def _amount(self, use: Use) -> int:

@@ -179,7 +179,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _model_facts(self, model: str) -> ModelFacts | None:
-        """What this config says of `model`, over what its name tells. None: it says nothing."""
+        """The facts about `model` with the values from this config on top. None: the config sets none."""
         listed = next((one for one in self.models if one.name == model), None)
         facts = {} if listed is None else listed.facts()
         return msgspec.structs.replace(known_facts(model), **facts) if facts else None
@@ -217,7 +217,7 @@ class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImagesConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What models that cannot see get in place of images."""
+    """How models without vision get images."""
 
     describe_with: TargetConfig | None = None
     """The model that describes them; None: a placeholder."""

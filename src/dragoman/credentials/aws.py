@@ -1,6 +1,7 @@
-"""AWS credentials, and the signature (SigV4) of each request. botocore finds the one and writes the other.
+"""AWS credentials, and the signature (SigV4) of each request. botocore does both.
 
-botocore's chain: environment, profile, SSO, assumed role, web identity, container and instance roles.
+It looks for credentials in this order: environment, profile, SSO, assumed role, web identity, container and
+instance roles.
 """
 
 from __future__ import annotations

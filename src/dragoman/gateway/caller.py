@@ -33,7 +33,7 @@ class CallerIdentity(NamedTuple):
     key: Secret | None
     """The client's own key, for upstreams with the credential `client`. Never a key of the gateway."""
     scope: str
-    """What kept state is stored under (`Identity.scope`)."""
+    """The scope of stored state (`Identity.scope`)."""
 
 
 class Caller:

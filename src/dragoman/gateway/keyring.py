@@ -94,7 +94,7 @@ class _HeaderCache:
 
 
 class Keyring:
-    """Keeps one credential source per key of an upstream. A changed one in the config is opened anew."""
+    """Keeps one credential source per key of an upstream. A changed source is opened again."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ def choices(
         raise NotPassed(_routed_elsewhere(state, client, model, routed[0].upstream))
     if found := _declared(state, client, endpoint, ""):
         return found
-    raise NotPassed(_nobody(state, client, endpoint))
+    raise NotPassed(_no_upstream(state, client, endpoint))
 
 
 def _declared(
@@ -84,7 +84,7 @@ def _routed_elsewhere(state: State, client: ClientProtocol, model: str, upstream
     )
 
 
-def _nobody(state: State, client: ClientProtocol, endpoint: OtherEndpoint) -> str:
+def _no_upstream(state: State, client: ClientProtocol, endpoint: OtherEndpoint) -> str:
     fitting, protocols = _speakers(state, client), " or ".join(_protocols(client))
     if not fitting:
         return f"this endpoint is passed on unchanged; add an upstream that speaks {protocols}"

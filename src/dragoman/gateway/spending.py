@@ -117,7 +117,7 @@ def refuse_uncounted(limits: tuple[Meter, ...], what: str) -> None:
 
 
 def used_by(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
-    """What an attempt used. Where the upstream has not said it, from the texts; `prompt` is the estimate."""
+    """What an attempt used: the upstream's counts, or an estimate from the texts. `prompt` is estimated."""
     exchange = attempt.exchange
     if exchange is None or attempt.sent_headers is NO_OUTGOING_HEADERS:
         return NO_USAGE  # nothing was sent

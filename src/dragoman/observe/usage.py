@@ -25,7 +25,7 @@ ORDERS: dict[str, Callable[[UsageRow], int]] = {
     "failed": lambda row: row.failed,
     "mended": lambda row: row.mended,
 }
-"""What comes first in the rows, by the name of the order."""
+"""The sort key of each order."""
 _LISTED = 100
 _MOST_LISTED = 10_000
 MOST_SERIES = 6

@@ -54,7 +54,7 @@ class Prices:
                 return KnownModel(None, ((None, _price(row)),))
         if upstream.provider is not None:
             return table.find(model, _name(upstream.provider))
-        # A server that nobody knows may sell the model at the price of its maker. A server of one's own
+        # An unknown server may sell the model at the price of its maker. A server of one's own
         # does not.
         return None if is_private(upstream.endpoint.host) else table.find(model.rpartition("/")[2], None)
 

@@ -166,7 +166,7 @@ class KeptFailures:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
         except OSError:
-            path.unlink(missing_ok=True)  # half a recording on a full disk helps nobody
+            path.unlink(missing_ok=True)  # half a recording is useless, and the disk is full
             raise
         self._unpruned += len(data)
         self._prune()

@@ -67,8 +67,9 @@ class SharedState(Counters, Messages, Notes, Protocol):
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock `name` among all processes.
 
-        A process that dies, or takes very long, loses it. Whoever waits too long, or cannot reach the
-        others, goes on without it: the work must be possible, if only wasteful, without a lock.
+        A process that dies, or takes very long, loses the lock. A process that waits too long, or cannot
+        reach the others, continues without the lock. So use it only for work that is safe without it, even
+        if wasteful.
         """
         ...
 

@@ -51,7 +51,7 @@ class LocalState:
         """There is no connection."""
 
     def note(self, name: str, value: bytes | None) -> None:
-        """There is nobody to find it."""
+        """No other process could read it."""
 
     async def take_orphaned(self) -> list[bytes]:
         return []

@@ -33,7 +33,7 @@ log = logging.getLogger("dragoman.shared")
 # alone for a while (`access/counters.py`).
 _TIMEOUT = 1.0
 _LOCKED = 30.0
-"""Seconds after which a lock is free though nobody released it: its process has died."""
+"""Seconds after which a lock expires: the process that held it has died."""
 _LOCK_WAIT = 15.0
 _LOCK_POLL = 0.1
 

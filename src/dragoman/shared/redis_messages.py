@@ -110,7 +110,7 @@ class RedisMessages:
         while True:
             try:
                 async with cast(Any, self._client).pubsub() as pubsub:
-                    # A channel that nobody uses: its confirmation says that Redis is there.
+                    # Subscribe to an unused channel: the confirmation shows that Redis is there.
                     await pubsub.subscribe(self._prefix + "here")
                     await self._read(pubsub)
             except (RedisError, OSError) as error:

@@ -15,7 +15,7 @@ _BEAT = 5.0
 _DEAD = 20.0
 """Seconds without a sign of life after which a process counts as dead."""
 _KEPT = 86_400
-"""Seconds after which notes that nobody looked for are dropped."""
+"""Seconds after which notes expire that no process has read."""
 _MOST_WAITING = 50_000
 
 _TAKE = """

@@ -150,7 +150,7 @@ async def previous(
 
 
 def forget(memory: Memory, id: str, scope: str = "") -> None:
-    """Drop a response from the memory of a connection. A stored response stays stored."""
+    """Drop a response from the memory of a connection. The store keeps it."""
     memory.drop(scoped(RESPONSES, scope, id))
 
 

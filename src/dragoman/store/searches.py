@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(tuple[Search, ...]).decode
 async def keep(
     store: Store, scope: str, calls: Iterable[ToolCall], found: Sequence[Search]
 ) -> tuple[Notice, ...]:
-    """Store `found` by the calls of the same turn. Nobody gets what was found for somebody else."""
+    """Store `found` by the calls of the same turn, in the scope of the client."""
     value = _encode(found)
     keys = {scoped(SEARCHES, scope, call_ids.from_client(call.id)) for call in calls}
     try:

@@ -252,7 +252,7 @@ class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     hash: bytes
-    """SHA-256 of the secret. That is 256 random bits: nobody can guess it, so a slow hash adds nothing."""
+    """SHA-256 of the secret. The secret has 256 random bits, so a slow hash would add nothing."""
     prefix: str = ""
     """The first characters of the secret, to recognise it by."""
     team: str = ""

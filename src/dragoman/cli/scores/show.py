@@ -64,7 +64,7 @@ def _write(text: str, file: Path) -> None:
 
 
 def table(found: ScoreReport) -> Iterator[str]:
-    """The lines of a table for people, and below it what no table can hold."""
+    """The lines of a table for people, and below it the notes."""
     yield f"from {_day(found.since)} to {_day(found.until)} UTC; (low-high) is the 95% interval of a share"
     yield ""
     if not found.rows:

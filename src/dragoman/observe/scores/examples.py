@@ -73,7 +73,7 @@ def masked(arguments: str, known: Collection[str] = ()) -> str:
     """JSON, or something like it, with `x` for each letter and `0` for each digit of its values.
 
     Names of members stay if they look like names of parameters, and so do signs: they show what the model did
-    wrong. In text that is no JSON, nobody can tell a name from a value, so only `known` names stay.
+    wrong. In text that is not JSON, names and values look alike, so only `known` names stay.
     """
     names = member_names(arguments) or known
 

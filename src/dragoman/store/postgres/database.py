@@ -121,7 +121,7 @@ class Database:
                     raise
                 await self._pool.check()  # after a restart, every idle connection is dead
                 result = await self._once(operation, wait)
-            except _GONE:  # the database was made anew
+            except _GONE:  # the database was created again
                 await self._once(lambda connection: migrate(connection, self._address.shown), wait)
                 result = await self._once(operation, wait)
         self.problem = ""

@@ -106,12 +106,12 @@ class SqliteStore:
         self._retention = self._pruner.retention = retention
 
     def _renewed(self) -> sqlite3.Connection | None:
-        """Open the file anew if it was moved away or replaced. Runs on the worker thread."""
+        """Open the file again if it was moved away or replaced. Runs on the worker thread."""
         if not self._file.changed():
             return None
         connection = connect(self.path, self._wait)
         connection.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
-        log.warning("the store %s was moved away or replaced: it is opened anew", self.path)
+        log.warning("the store %s was moved away or replaced: it is opened again", self.path)
         self._file = FileIdentity(self.path)
         old, self._inline = self._inline, _inline_reader(self.path)
         if old is not None:

@@ -127,7 +127,7 @@ class _CurlClient:
     async def _upload(
         self, route: _Route, key: HandleKey, put: partial[None], body: Upload, idle_timeout: float
     ) -> Response:
-        """Send a body while it arrives. Each piece that is sent begins the wait for the answer anew."""
+        """Send a body while it arrives. Each piece that is sent restarts the wait for the answer."""
         transfer = self._prepared(route, key, put, fresh=True)
         uploading = transfer.uploading = Uploading(transfer.handle, body, transfer.postpone)
         self._start(transfer)

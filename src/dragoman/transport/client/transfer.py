@@ -139,7 +139,7 @@ class Transfer:
             self._go_on()
 
     def postpone(self) -> None:
-        """The request moves: the wait for the server begins anew."""
+        """A part of the request was sent: restart the wait for the server."""
         self._until = self._loop.time() + self._patience
 
     # Called by libcurl.

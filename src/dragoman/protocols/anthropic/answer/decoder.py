@@ -253,7 +253,7 @@ class Decoder(AnswerDecoder):
     def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
         """Add a delta to its block. A delta that does not fit the kind of block is dropped.
 
-        LiteLLM has sent thinking deltas in text blocks. Claude Code stops with an error at such a delta.
+        LiteLLM has sent thinking deltas in text blocks (litellm#33224). Claude Code stops with an error.
         """
         # `server_tool_use` and `mcp_tool_use` stream their input, too.
         if delta.type == "input_json_delta" and block.kind != "tool_use":

@@ -84,7 +84,7 @@ def output_config(settings: Settings, target: Target) -> Obj:
 
 
 def instruction(settings: Settings, target: Target, notices: Notices) -> str | None:
-    """What the model is told of the form of its answer, if no setting does it."""
+    """The instruction about the form of the answer, if Converse has no setting for it."""
     wanted = settings.format
     if wanted is None or (wanted.kind == "schema" and target.takes.schema_output):
         return None

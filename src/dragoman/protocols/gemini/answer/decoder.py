@@ -113,7 +113,7 @@ class Decoder(AnswerDecoder):
         stop = Stop.END if reason == _UNSPECIFIED else stop_reasons.meaning(reason) or Stop.FILTER
         if isinstance(stop, FailureKind):
             # `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`: Gemini may send a call beside it. The call
-            # must not run, so the whole answer fails.
+            # must not run, so the whole answer fails (gemini-cli#12674, hermes-agent#83886).
             message = candidate.finishMessage or f"the model's tool call failed: {reason}"
             out.extend(self._fail(stop_reasons.failure(stop, reason, message)))
         else:

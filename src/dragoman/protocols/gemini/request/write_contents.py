@@ -47,7 +47,7 @@ class ContentWriter:
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Write alternating contents. All responses follow their calls in one content, in the same order.
 
-        Gemini refuses a content with fewer responses than the content before it has calls.
+        Gemini refuses a content with fewer responses than the content before it has calls (eino-ext#571).
         """
         found = turns(messages, self._notices)
         contents = [self._content(turn.role, turn.parts) for turn in found]

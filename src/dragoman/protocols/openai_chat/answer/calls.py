@@ -135,7 +135,7 @@ class FragmentRouter:
         if name:
             same = not last.name or (index is None and last.name == name)
             return last if same and not last.complete else None
-        # DeepSeek sends the start of a call with index 0 and the rest with index 1.
+        # DeepSeek sends the start of a call with index 0 and the rest with index 1 (agno#8880).
         return None if index is not None and last.complete else last
 
     def _starts_new_call(self, call: StreamedCall, name: str, text: str) -> bool:

@@ -172,8 +172,8 @@ class Decoder(AnswerDecoder):
             if delta is not None:
                 self._streamed = True
                 self._delta(delta, out)
-            # Some servers answer a request for a stream with one whole body. Others repeat the whole message
-            # at the end of a stream: that one is ignored.
+            # Some servers answer a request for a stream with one whole body (litellm#14315). Others repeat
+            # the whole message at the end of a stream: that one is ignored.
             elif choice.message is not None and not self._streamed:
                 self._delta(choice.message, out, whole=True)
                 # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").

@@ -110,7 +110,8 @@ class ChoiceCheck:
         return self._truthful(choice.finish_reason)
 
     def _truthful(self, reason: object) -> bool:
-        # Ollama, Gemini's Chat endpoint and even OpenAI with a forced call end with `stop` after calls.
+        # Ollama, Gemini's Chat endpoint and even OpenAI with a forced call end with `stop` after calls
+        # (ollama#7963, litellm#35663, vllm#25054).
         # Agents that trust the reason would not run them.
         return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 

@@ -104,7 +104,8 @@ def _signature(extra_content: Any) -> str:
 def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
     """The fields that return an upstream's own reasoning to it.
 
-    Groq refuses reasoning in the history, DeepSeek requires it: `Target.reasoning_field` says which.
+    Groq refuses reasoning in the history (gptel#774), DeepSeek requires it (pi#3636):
+    `Target.reasoning_field` says which.
     """
     fields: Obj = {}
     own = [t.seal for t in thoughts if t.seal is not None and goes_back(t.seal, target)]

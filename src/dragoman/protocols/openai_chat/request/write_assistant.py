@@ -60,7 +60,7 @@ def assistant_message(
         name = name or message.name
     if not (turn.texts or turn.refusals or turn.calls or turn.audio):
         return None, turn.called
-    # OpenAI refuses an empty array beside calls (Cursor sends one), and sends null itself.
+    # OpenAI refuses an empty array beside calls (Cursor sends one: archestra#7375), and sends null itself.
     content = content_of(turn.texts, writing) if turn.texts else None
     result: Obj = {"role": "assistant", "content": content}
     if name:

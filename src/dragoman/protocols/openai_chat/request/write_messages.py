@@ -136,7 +136,8 @@ class _MessageList:
     def _add_result(self, result: ToolResult, index: int, at: int) -> None:
         """Write a result as text. Its images follow in a user message.
 
-        OpenAI's servers accept an image in a `tool` message with status 200, but the model does not see it.
+        OpenAI's servers accept an image in a `tool` message with status 200, but the model does not see it
+        (openai-openapi#523, litellm#20403).
         """
         writing = self._writing
         id = writing.id(result.call_id)

@@ -1,8 +1,8 @@
 """Decode one output item of a Responses answer while it arrives.
 
 The same text comes up to four times: in deltas, in the `.done` event, in `output_item.done` and in the final
-response. Servers leave out some of them: LM Studio sends no argument deltas, others send only the final
-response. An item remembers the emitted text, so each text is emitted once.
+response. Servers leave out some of them: LM Studio sends no argument deltas (litellm#25321), others send only
+the final response. An item remembers the emitted text, so each text is emitted once.
 """
 
 from __future__ import annotations

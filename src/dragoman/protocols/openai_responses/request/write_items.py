@@ -193,7 +193,7 @@ def _reasoning(thinking: Thinking, seal: Seal) -> Obj:
 
 
 def _without_lone_reasoning(items: list[Obj]) -> list[Obj]:
-    """Remove reasoning that no item of the model follows: OpenAI refuses it with a 400.
+    """Remove reasoning that no item of the model follows: OpenAI refuses it with a 400 (continue#8933).
 
     It occurs if the call or the text after it could not be sent.
     """
