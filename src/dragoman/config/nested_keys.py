@@ -110,7 +110,7 @@ MODEL: Keys = {
         "its known value",
         "Whether it accepts images. If not, `[images]` decides what it gets instead.",
     ),
-    "audio": ConfigKey(flag, "true or false", "its known value", "Whether it accepts sound."),
+    "audio": ConfigKey(flag, "true or false", "its known value", "Whether it accepts audio."),
     "search": ConfigKey(
         flag, "true or false", "its known value", "Whether it accepts Chat's `web_search_options`."
     ),

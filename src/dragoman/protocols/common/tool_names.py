@@ -140,7 +140,7 @@ class ToolNames:
         return exact or (None if namespace else self._by_name.get(upstream_name))
 
     def offers(self, upstream_name: str, namespace: str | None = None) -> bool:
-        """May the model call a tool of this name? True if the client declared no tools: any name may be right.
+        """May the model call a tool of this name? True if the client declared no tools.
 
         The names inside a toolset or another provider-defined tool are not all known here, so they are
         allowed.

@@ -102,7 +102,7 @@ def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
 
 def note_placeholder(notices: Notices) -> None:
     """Add a notice that a user message was put before the conversation."""
-    notices.warn("placeholder-added", "messages", "a user must speak first")
+    notices.warn("placeholder-added", "messages", "the conversation must begin with a user message")
 
 
 def note_prefill(messages: Sequence[Message], notices: Notices) -> None:

@@ -90,7 +90,7 @@ class ContentFilter:
         own = tuple(citation for citation in text.citations if is_own(citation.raw))
         if own == text.citations:
             return text
-        self._notices.warn("citations-dropped", path, "sources found elsewhere cannot be cited")
+        self._notices.warn("citations-dropped", path, "citations of another provider cannot be sent")
         return msgspec.structs.replace(text, citations=own)
 
     def _media(self, media: Media, path: str, role: str) -> Media | None:
@@ -135,7 +135,7 @@ def sendable(media: Media, path: str) -> Media:
     if is_own(media.raw):
         return media
     if media.kind not in ("image", "document"):
-        raise BadRequest(f"Anthropic takes no {media.kind}", path)
+        raise BadRequest(f"Anthropic does not accept {media.kind}", path)
     if media.data is None and media.text is None and media.url is None:
         # File ids are bound to the provider that stores the file.
         raise BadRequest("a file of another provider cannot be sent to Anthropic", path)

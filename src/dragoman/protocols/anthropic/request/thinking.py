@@ -102,7 +102,7 @@ def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Noti
     """
     if thinking is None or thinking.get("type") != "enabled" or _begins_signed(messages):
         return thinking
-    message = "the calls being answered come without the thoughts of this model"
+    message = "the current turn has calls without the reasoning of this model"
     notices.warn("reasoning-dropped", _PATH, message)
     return {"type": "disabled"}
 

@@ -164,7 +164,7 @@ class _Writer:
         wanted = self._settings.format
         if wanted is None or not self._formats_in_words():
             return None
-        message = "the model is asked in words to answer in JSON: it has no setting for it"
+        message = "this upstream has no JSON mode: the prompt asks for JSON"
         self._notices.warn("json-mode-emulated", "settings.format", message)
         return JSON_ONLY if wanted.kind == "json" else schema_in_words(wanted)
 

@@ -124,7 +124,7 @@ class ContentFilter:
     def _uncited(self, text: Text, path: str) -> Text:
         if not text.citations:
             return text
-        self._notices.warn("citations-dropped", path, "sources found elsewhere cannot be cited")
+        self._notices.warn("citations-dropped", path, "citations of another provider cannot be sent")
         return msgspec.structs.replace(text, citations=())
 
     def _result(self, result: ToolResult, path: str) -> ToolResult:
@@ -144,7 +144,7 @@ class ContentFilter:
                 return Text(inline_media.titled(media, text), cache=media.cache)
         if media.data is None and not (media.url or "").startswith("s3://"):
             raise BadRequest(
-                f"Bedrock fetches no {media.kind} by its URL or file id, except from S3: send its content",
+                f"Bedrock fetches a URL only from S3: send the content of the {media.kind}",
                 path,
             )
         kind = (

@@ -88,7 +88,7 @@ def instruction(settings: Settings, target: Target, notices: Notices) -> str | N
     wanted = settings.format
     if wanted is None or (wanted.kind == "schema" and target.takes.schema_output):
         return None
-    message = "the model is asked in words to answer in JSON: it has no setting for it"
+    message = "this upstream has no JSON mode: the prompt asks for JSON"
     notices.warn("json-mode-emulated", "settings.format", message)
     words = "Answer with one valid JSON object and nothing else: no prose, no code fence."
     if wanted.kind == "schema":

@@ -33,7 +33,7 @@ class ToolWriter:
         if not tools:
             return None
         if self._settings.parallel_tool_calls is False:
-            message = "Converse cannot be kept from parallel calls"
+            message = "Converse cannot switch parallel calls off"
             self._notices.warn("parallel-dropped", "settings.parallel_tool_calls", message)
         chosen = self._choice(tools, thinks=thinks)
         return {"tools": tools} | ({"toolChoice": chosen} if chosen else {})
@@ -64,7 +64,7 @@ class ToolWriter:
         if tool.kind == "custom":
             return _spec(name, *emulated(tool, path, self._notices))
         if tool.strict:
-            message = "Converse holds not every model to a schema"
+            message = "Converse does not enforce schemas for every model"
             self._notices.warn("strict-dropped", path, message)
         # Arguments are always an object, even if the schema allows other types.
         return _spec(name, tool.description, complete(tool.parameters) | {"type": "object"})

@@ -121,6 +121,6 @@ class _CallIndex:
     def _unpaired(self, name: str | None, index: int, number: int) -> str:
         if not self._elsewhere:
             called = f" of {name!r}" if name else ""
-            raise BadRequest(f"no call{called} waits for this response", self._where(index, number))
+            raise BadRequest(f"there is no open call{called} for this response", self._where(index, number))
         self._count += 1
         return self._mint(name or "unknown")

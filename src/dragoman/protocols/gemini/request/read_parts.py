@@ -131,9 +131,9 @@ class _Parts:
             # Gemini's default role is user. A part with a call can only be the model's.
             role = "assistant" if self._called else "user"
         if role == "user" and self._called:
-            reject("only the model makes a functionCall", self._where, "role")
+            reject("only a model content may have a functionCall", self._where, "role")
         if role == "assistant" and self._responded:
-            reject("the model does not give a functionResponse", self._where, "role")
+            reject("a model content may not have a functionResponse", self._where, "role")
         return role
 
     def _path(self, at: int | None) -> str:

@@ -70,7 +70,7 @@ class ContentFilter:
                 blank = blank or not part.text
                 if part.citations:
                     path = _path(index, at)
-                    self._notices.warn("citations-dropped", path, "Gemini takes no citations back")
+                    self._notices.warn("citations-dropped", path, "Gemini does not accept citations")
             else:
                 kept = self._part(part, index, at)
             if kept is not None:
@@ -117,7 +117,7 @@ class ContentFilter:
         if is_from_gemini(part.raw):
             return part
         kind = part.type or "part"
-        self._notices.warn("opaque-dropped", path, f"{kind} of {part.raw.protocol} means nothing to Gemini")
+        self._notices.warn("opaque-dropped", path, f"Gemini does not support {kind} of {part.raw.protocol}")
         return None
 
     def _media(self, media: Media, path: str) -> Media:
@@ -128,7 +128,7 @@ class ContentFilter:
             raise BadRequest("Gemini has no files of other providers", f"{path}.file_id")
         if media.name or media.context:
             self._notices.warn(
-                "document-details-dropped", path, "Gemini takes no title or context of a document"
+                "document-details-dropped", path, "Gemini does not accept a title or context of a document"
             )
         if media.text is not None:
             data = base64.b64encode(media.text.encode("utf-8", "replace")).decode()

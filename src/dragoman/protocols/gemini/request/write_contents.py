@@ -178,5 +178,5 @@ def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | s
                 parts += [{"text": part.text}] if part.text else []
             else:
                 path = f"messages[{index}]"
-                notices.warn("opaque-dropped", path, "Gemini takes only text as system instruction")
+                notices.warn("opaque-dropped", path, "Gemini accepts only text as system instruction")
     return {"parts": parts} if parts else None

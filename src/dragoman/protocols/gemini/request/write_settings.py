@@ -44,7 +44,7 @@ def generation_config(request: Request, target: Target, notices: Notices) -> Obj
     if settings.parallel_tool_calls is False:
         # Dropping all calls but the first would be the only way, and the model would not know about it.
         path = "settings.parallel_tool_calls"
-        notices.warn("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
+        notices.warn("parallel-dropped", path, "Gemini cannot switch parallel calls off")
     config = {
         "maxOutputTokens": _max_tokens(settings.max_tokens, target, notices),
         "temperature": settings.temperature,
@@ -89,7 +89,7 @@ def _max_tokens(wanted: int | None, target: Target, notices: Notices) -> int | N
 def _seed(seed: int | None, notices: Notices) -> int | None:
     if seed is None or seed in _SEEDS:
         return seed
-    notices.warn("seed-dropped", "settings.seed", "Gemini takes seeds of 32 bits only")
+    notices.warn("seed-dropped", "settings.seed", "Gemini accepts only seeds of 32 bits")
     return None
 
 
@@ -104,7 +104,7 @@ def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
     if wanted is None:
         return {}
     if emulated:
-        message = "Gemini 2 takes functions or JSON, not both: asked for in words"
+        message = "Gemini 2 accepts functions or JSON mode, not both: the prompt asks for JSON"
         notices.warn("json-mode-emulated", "settings.format", message)
         return {}
     config: Obj = {"responseMimeType": "application/json"}

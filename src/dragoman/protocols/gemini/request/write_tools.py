@@ -65,7 +65,7 @@ class ToolWriter:
             return tool.raw.value
         warn_deferred(tool, self._notices)
         if tool.strict:
-            self._notices.warn("strict-dropped", f"{path}.strict", "Gemini knows no strict tools")
+            self._notices.warn("strict-dropped", f"{path}.strict", "Gemini has no strict tools")
         written: Obj = {"name": self._names.out(tool.name, tool.namespace)}
         description, schema = self._defined(tool, path)
         if description:
@@ -101,7 +101,7 @@ class ToolWriter:
         if choice is None:
             return None
         if choice.mode in ("required", "named") and self._cannot_be_forced(choice):
-            message = "Gemini can be made to call functions only"
+            message = "Gemini can force only functions"
             self._notices.warn("forced-choice-downgraded", "settings.tool_choice", message)
             return None
         if not self._has_functions:

@@ -125,7 +125,7 @@ class Decoder(AnswerDecoder):
             # both, the stream was cut.
             return self._cut_off(begun=self._blocks.seen)
         if not self._blocks.seen and self._stop is None:
-            return self._fail(failures.cut_off("the upstream's stream held no answer"))
+            return self._fail(failures.cut_off("the upstream's stream contained no answer"))
         if self._verbatim_check is not None and not self._verbatim_check.closed(self._done):
             self.clean = False
         out: list[Event] = []

@@ -88,7 +88,7 @@ def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
             turn.audio = raw.value
         case Media():
             turn.texts.append({"type": "text", "text": f"[{part.kind}]"})
-            message = f"openai-chat takes no {part.kind} in what the model said"
+            message = f"openai-chat does not accept {part.kind} in assistant messages"
             writing.notices.warn("assistant-media-dropped", where, message)
         case _:
             drop_opaque(part, writing, where)
@@ -96,7 +96,7 @@ def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
 
 def drop_opaque(part: Part, writing: Writing, where: str) -> None:
     what = f"{part.type!r} of {part.raw.protocol}" if isinstance(part, Opaque) else "this"
-    writing.notices.warn("opaque-dropped", where, f"{what} means nothing to openai-chat")
+    writing.notices.warn("opaque-dropped", where, f"openai-chat does not support {what}")
 
 
 def _call(call: ToolCall, writing: Writing) -> Obj:

@@ -200,7 +200,7 @@ def _add_rare(part: Part, parts: list[Content], message: Message, writing: Writi
     match part:
         case Media():
             if message.role != "user":
-                raise BadRequest(f"openai-chat takes no {part.kind} in a system prompt", where)
+                raise BadRequest(f"openai-chat does not accept {part.kind} in a system prompt", where)
             parts.append(media_part(part, writing, where))
         case Opaque(raw) if is_own(raw):
             parts.append(raw.parsed)

@@ -45,7 +45,7 @@ def _is_plain(part: Obj) -> bool:
 
 def drop_citations(writing: Writing, message: int, at: int) -> None:
     """Add a notice that the citations of a text are dropped."""
-    reason = "openai-chat has no citations in the messages it is sent"
+    reason = "openai-chat does not accept citations"
     writing.notices.warn("citations-dropped", f"messages[{message}].parts[{at}]", reason)
 
 
@@ -61,7 +61,7 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "audio":
             result = _audio(part, writing, where)
         case "video":
-            raise BadRequest("openai-chat takes no video", where)
+            raise BadRequest("openai-chat does not accept video", where)
     return {**result, **cache_mark(part.cache, writing)}
 
 
@@ -86,17 +86,17 @@ def _document(document: Media, writing: Writing, where: str) -> Obj:
     if document.data is None and document.url is not None:
         # OpenAI does not fetch documents. Fetching the address here would let a client reach the gateway's
         # network.
-        raise BadRequest("openai-chat takes documents inline only, not by address", where)
+        raise BadRequest("openai-chat accepts documents only inline, not by URL", where)
     file = {"filename": inline_media.file_name(document), "file_data": _address(document, where)}
     return {"type": "file", "file": file}
 
 
 def _audio(audio: Media, writing: Writing, where: str) -> Obj:
     if writing.target.takes.audio is False:
-        raise BadRequest(f"{writing.target.model} takes no sound", where)
+        raise BadRequest(f"{writing.target.model} does not accept audio", where)
     format = _AUDIO_FORMATS.get(audio.media_type)
     if format is None or audio.data is None:
-        raise BadRequest("openai-chat takes sound only as inline wav or mp3", where)
+        raise BadRequest("openai-chat accepts audio only as inline wav or mp3", where)
     return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
 
 

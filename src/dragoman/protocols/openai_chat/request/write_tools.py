@@ -140,7 +140,7 @@ def searches(writing: Writing, where: str) -> bool:
     takes = writing.target.takes.search
     if takes or (writing.own and (takes is None or writing.target.chat_compatible)):
         return True
-    text = f"{writing.target.model} takes no {WEB_SEARCH}"
+    text = f"{writing.target.model} does not accept {WEB_SEARCH}"
     writing.notices.warn("hosted-tool-dropped", where, text)
     return False
 
@@ -168,7 +168,7 @@ def _named(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any
         if tool.name == choice.name and tool.namespace == choice.namespace:
             if tool.kind != "hosted" or is_own(tool.raw):
                 return _reference(tool, writing)
-            text = f"openai-chat cannot be made to use {tool.name!r}"
+            text = f"openai-chat cannot force {tool.name!r}"
             writing.notices.warn("forced-choice-downgraded", "settings.tool_choice", text)
             return "auto"
     raise BadRequest(f"no declared tool has the name {choice.name!r}", "settings.tool_choice.name")

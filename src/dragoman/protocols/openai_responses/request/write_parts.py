@@ -59,8 +59,7 @@ class PartWriter:
             return self._image(part, where)
         if part.kind == "document":
             return self._document(part, where)
-        what = "sound" if part.kind == "audio" else part.kind
-        raise BadRequest(f"openai-responses takes no {what} in its input", where)
+        raise BadRequest(f"openai-responses does not accept {part.kind} as input", where)
 
     def _marked(self, part: Obj, cache: Cache | None) -> Obj:
         if cache is not None:

@@ -149,7 +149,7 @@ class ToolWriter:
         return _only(references, "required" if choice.mode == "required" else "auto")
 
     def _downgraded(self, mode: str) -> str:
-        message = f"what was chosen cannot be sent, so the choice is {mode!r}"
+        message = f"the chosen tool cannot be sent, so tool_choice is {mode!r}"
         self._notices.warn("forced-choice-downgraded", "settings.tool_choice", message)
         return mode
 
