@@ -1,4 +1,4 @@
-"""Why an upstream's prompt cache missed: prints of requests, and what differs between two of them."""
+"""Why an upstream's prompt cache missed: fingerprints of requests, and what differs between two of them."""
 
 from .explain import CacheTurn, Explanation, explain, explain_all
 from .prints import PromptPrint, prompt_print

@@ -211,7 +211,7 @@ def of_time(before: CacheTurn, after: CacheTurn, hit: bool | None) -> Iterator[C
         yield Cause("too-early", "The request was sent before the turn before began to be answered.")
     if after.input is not None and min(after.input, before.input or 0) < SHORTEST_PROMPT:
         yield Cause(
-            "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: upstreams cache none so short."
+            "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: upstreams do not cache that."
         )
     yield Cause(
         "upstream",

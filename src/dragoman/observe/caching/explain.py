@@ -55,7 +55,7 @@ def explain(before: CacheTurn | None, after: CacheTurn) -> Explanation:
     now = after.prompt
     if now is None:
         return Explanation(
-            None, None, "unknown", "Nothing was sent to an upstream, or its print is not kept."
+            None, None, "unknown", "Nothing was sent to an upstream, or its fingerprint is not kept."
         )
     size, cached = now.size, after.cached
     if before is None or before.prompt is None:

@@ -69,7 +69,7 @@ class Detail(msgspec.Struct, frozen=True):
     limits: tuple[str, ...] = ()
     """Limits of the key and its team that are nearly reached, or that cannot be counted."""
     prompt: PromptPrint | None = None
-    """The print of the request that the upstream got."""
+    """The fingerprint of the request that the upstream got."""
     cached: int | None = None
     """Tokens that the upstream read from its cache; None: it did not say."""
 

@@ -111,7 +111,7 @@ class Track:
         self.opening = ""
         """The first words of the user."""
         self.prompt: PromptPrint | None = None
-        """The print of the last request to an upstream; see `observe/caching`."""
+        """The fingerprint of the last request to an upstream; see `observe/caching`."""
         self.limit_warnings: tuple[str, ...] = ()
         """A sentence for each limit that is nearly reached, or that cannot be counted."""
         self.profile: str | None = None
