@@ -39,7 +39,7 @@ def written(upstream: str, request: Request) -> dict[str, Any]:
     return json.loads(protocol(upstream).write_request(request, Target(model="m")).encoded())
 
 
-def test_a_chat_upstream_gets_them_as_they_came() -> None:
+def test_a_chat_upstream_gets_the_tools_unchanged() -> None:
     choice = {"type": "builtin_function", "function": {"name": "$web_search"}}
     out = written(CHAT, read(tool_choice=choice))
     assert (out["messages"], out["tools"], out["tool_choice"]) == (HISTORY, TOOLS, choice)

@@ -74,7 +74,7 @@ def test_claude_is_asked_as_its_sdk_asks(cloud: StandIn, serve: Serve, model: st
     assert "content-type" in ours.headers["authorization"]
 
 
-def test_the_version_is_the_one_that_all_models_know(cloud: StandIn, serve: Serve) -> None:
+def test_the_version_is_supported_by_all_models(cloud: StandIn, serve: Serve) -> None:
     with serve(config(cloud)) as gateway:
         Anthropic(base_url=gateway.url, api_key="x").messages.create(
             **ASKED, model="bedrock/anthropic.x-v1:0"

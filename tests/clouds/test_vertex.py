@@ -243,7 +243,7 @@ def test_each_location_has_the_host_that_both_sdks_use(location: str) -> None:
 @pytest.mark.parametrize(
     ("given", "missing"), [('location = "global"', "project"), ('project = "p"', "location")]
 )
-def test_what_is_missing_is_said(given: str, missing: str) -> None:
+def test_a_missing_setting_is_reported(given: str, missing: str) -> None:
     with pytest.raises(ConfigError, match=rf"\[upstreams.vertex\] has no {missing}: set {missing}"):
         loads(f"[upstreams.vertex]\n{given}")
 

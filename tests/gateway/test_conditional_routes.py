@@ -242,7 +242,7 @@ def test_tiers_come_after_conditions_and_before_the_last_route() -> None:
     asyncio.run(scene())
 
 
-def test_without_other_routes_the_rest_goes_where_it_went() -> None:
+def test_without_other_routes_other_requests_use_the_default_route() -> None:
     async def scene() -> None:
         async with served(special("images = true")) as (_, gateway):
             got = await send(gateway, CHAT, asked(model="demo"))
@@ -279,7 +279,7 @@ def test_tokens_are_counted_where_the_request_would_go() -> None:
         ("images = true", "", False),
     ],
 )
-def test_a_route_that_is_never_reached_is_told(first: str, second: str, told: bool) -> None:
+def test_an_unreachable_route_is_reported(first: str, second: str, told: bool) -> None:
     routes = [special(when) if when else USUAL for when in (first, second)]
     config = loads(upstreams("http://127.0.0.1:9", CHAT) + "".join(routes), env={})
     assert bool(config.warnings) is told

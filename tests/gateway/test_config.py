@@ -83,7 +83,7 @@ def test_the_documented_example() -> None:
     assert config.warnings == ()
 
 
-def test_every_key_can_be_set() -> None:
+def test_the_values_of_a_config() -> None:
     config = loads(
         """
         server = { workers = 2, max_body = "8MB", max_streams = 5, keepalive = "500ms", shutdown_grace = "1m",

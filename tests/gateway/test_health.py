@@ -23,7 +23,7 @@ def test_a_single_failure_is_forgiven() -> None:
     assert health.state("t", 1) == "well"
 
 
-def test_repeated_failures_start_a_cooldown_and_then_one_trial() -> None:
+def test_repeated_failures_start_a_cooldown_and_then_one_probe() -> None:
     health = failing(3)
     assert health.state("t", 4.9) == "cooling"
     assert health.snapshot(1) == {"t": 4}

@@ -65,7 +65,7 @@ def command(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["replay", *map(str, arguments)])
 
 
-def test_a_failure_of_yesterday_is_shown_and_becomes_a_test(loop: Loop, tmp_path: Path) -> None:
+def test_a_kept_failure_is_shown_and_becomes_a_test(loop: Loop, tmp_path: Path) -> None:
     with in_background() as upstream:
         upstream.script(stream(HALF), stream(HALF + b"data: [DONE]\n\n"))
         config = text(upstream.url, tmp_path)

@@ -227,7 +227,7 @@ def test_a_team_shares_its_limits(loop: Loop, upstream: ScriptedUpstream, clock:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_fifty_at_once_exceed_a_budget_by_one_at_most(
+def test_concurrent_requests_exceed_a_budget_by_at_most_one(
     streamed: bool, loop: Loop, upstream: ScriptedUpstream, clock: Clock
 ) -> None:
     """Each may use 60 (the prompt's estimate is lower) and 100 tokens, and uses 100."""

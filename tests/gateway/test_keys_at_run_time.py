@@ -196,7 +196,7 @@ def test_the_list_shows_everything_but_secrets(
         (["rotate", "research", "--grace", "long"], "must be a number of seconds, or a time"),
     ],
 )
-def test_what_cannot_be_done_is_said(words: list[str], why: str, keys: Keys) -> None:
+def test_an_impossible_command_is_reported(words: list[str], why: str, keys: Keys) -> None:
     keys.secret("create", "research")
     result = keys.run(*words)
     assert result.exit_code != 0

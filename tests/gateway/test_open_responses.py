@@ -147,7 +147,7 @@ def test_an_unfinished_response_has_no_completion_time(served: Gateway) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_a_call_and_its_result_go_on_by_the_id_of_the_response(stream: bool, served: Gateway) -> None:
+def test_a_tool_result_continues_a_response_by_its_id(stream: bool, served: Gateway) -> None:
     forced = REQUESTS["tools"] | {"tool_choice": {"type": "function", "name": "get_weather"}}
     first = responses(served, forced, stream)[-1]
     call = next(item for item in first["output"] if item["type"] == "function_call")

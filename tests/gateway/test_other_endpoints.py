@@ -401,7 +401,7 @@ UNROUTED: dict[str, tuple[str, str, Any, dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("why", UNROUTED)
-def test_what_cannot_be_routed_is_told(why: str, provider: StandIn, through: Gateway) -> None:
+def test_an_unroutable_request_is_reported(why: str, provider: StandIn, through: Gateway) -> None:
     method, path, body, headers, said = UNROUTED[why]
     answer = ask(through, method, path, json=body, headers=headers)
     assert answer.status_code == 404

@@ -96,7 +96,7 @@ def test_a_gateway_that_stops_says_so_while_it_still_serves(tmp_path: Path) -> N
         assert process.wait() == 0
 
 
-def test_redis_is_told_only_if_it_is_configured(caplog: pytest.LogCaptureFixture) -> None:
+def test_redis_is_reported_only_if_it_is_configured(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         server = 'redis = "redis://:hidden-word@127.0.0.1:9/0"'
         async with running(config("http://127.0.0.1:9", server=server)) as gateway:

@@ -189,7 +189,7 @@ def test_a_providers_name_brings_its_facts_to_another_address(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["deepseek", "openai", "anthropic"])
-def test_a_withheld_key_is_told(name: str) -> None:
+def test_a_withheld_key_is_reported(name: str) -> None:
     variable = providers()[name].variables()[0]
     text = f'[upstreams.{name}]\nbase_url = "https://other.example"'
     (warning,) = loads(text).warnings

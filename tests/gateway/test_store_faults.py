@@ -92,7 +92,7 @@ def test_a_disk_that_stays_full_loses_the_oldest_receipts_and_says_how_many(
     assert "the disk is full: free some space" in said[0]
 
 
-def test_a_file_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "store.db"
 
     async def scene() -> None:

@@ -229,7 +229,7 @@ def test_two_calls_with_one_id_both_keep_it() -> None:
     assert [call.arguments for call in buffer.calls] == [{"path": "a"}, {"path": "b"}]
 
 
-def test_two_equal_calls_are_two_and_one_that_is_sent_again_is_one() -> None:
+def test_equal_calls_are_kept_and_a_repeated_call_is_dropped() -> None:
     def ids(*given: str) -> list[str]:
         deltas = [fragment(n, '{"path": "a"}', id, "read_file") for n, id in enumerate(given)]
         calls = read(chat(*deltas, finish="tool_calls")).calls

@@ -58,7 +58,7 @@ def test_each_turn_is_asked_and_judged(tmp_path: Path, client: str) -> None:
     assert lines[13].startswith("turn 1, up/demo-500: ")
 
 
-def test_a_target_that_does_not_exist_is_told_first(tmp_path: Path) -> None:
+def test_an_unknown_target_is_reported_first(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "weather-agent" / "tests" / "recordings"
     file = tmp_path / "dragoman.toml"
     file.write_text("".join(UPSTREAM.format(name, CHAT, "http://127.0.0.1:9") for name in ("up", "other")))

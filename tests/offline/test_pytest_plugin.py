@@ -104,7 +104,7 @@ def test_what_is_missing_is_recorded_when_asked(project: Path, by: str, tmp_path
         assert code == 0, output
 
 
-def test_a_misspelt_marker_is_told(project: Path) -> None:
+def test_a_misspelt_marker_is_reported(project: Path) -> None:
     changed(project / "tests" / "test_weather_agent.py", 'fault="cut@3"', 'faults="cut@3"')
     code, output = run(project, "-k", "cut")
     assert code != 0

@@ -224,13 +224,13 @@ def test_a_passed_request_is_not_recorded(loop: Loop, model: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("written", ["cut@", "unknown", "misnamed@3", "cut@3:x", ""])
-def test_an_unknown_fault_is_told(written: str) -> None:
+def test_an_unknown_fault_is_reported(written: str) -> None:
     with pytest.raises(DragomanError, match="cut@3"):
         parse_fault(written)
     assert {"cut", "misnamed", "ratelimit", "leak"} <= NAMES.keys()
 
 
-def test_a_folder_without_recordings_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_recordings_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DragomanError, match="no recording that can be replayed"), replaying(tmp_path):
         pass
     with pytest.raises(DragomanError, match="is not a folder"), replaying(tmp_path / "missing"):

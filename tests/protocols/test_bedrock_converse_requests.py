@@ -218,7 +218,7 @@ def test_media() -> None:
             ask(Message("user", (media,)))
 
 
-def test_what_cannot_be_carried_is_said() -> None:
+def test_unsupported_content_is_reported() -> None:
     request = Request(
         model="m",
         messages=(

@@ -147,7 +147,7 @@ def test_what_waits_has_a_bound_and_what_is_lost_is_counted(
     assert "receipts are lost: the store postgresql://dragoman@127.0.0.1" in caplog.text
 
 
-def test_a_database_that_becomes_read_only_is_waited_for(own: services.Postgres) -> None:
+def test_receipts_wait_for_a_read_only_database(own: services.Postgres) -> None:
     """As after a failover, when the old primary is still the one that answers."""
 
     async def scene() -> None:
@@ -173,7 +173,7 @@ def test_a_database_that_becomes_read_only_is_waited_for(own: services.Postgres)
     agree(own.url(), 5)
 
 
-def test_a_database_that_was_made_anew_gets_its_tables_again(database: str) -> None:
+def test_a_recreated_database_gets_its_tables_again(database: str) -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream(), server=config(database)) as gateway:
             await asked(gateway, 2)
@@ -266,7 +266,7 @@ def test_no_more_bytes_than_agreed_and_whole_days_go(database: str) -> None:
     asyncio.run(scene())
 
 
-def test_addresses_that_cannot_be_used_are_told_without_their_password(postgres: services.Postgres) -> None:
+def test_unusable_addresses_are_reported_without_their_password(postgres: services.Postgres) -> None:
     good = postgres.url()
     wrong = good.replace(good.partition("@")[0], "postgresql://dragoman:geheim")
     cases = {
@@ -341,7 +341,7 @@ def test_a_put_that_is_no_longer_waited_for_is_made(database: str) -> None:
     asyncio.run(scene())
 
 
-def test_one_bad_job_takes_no_other_with_it(database: str) -> None:
+def test_a_failing_job_does_not_fail_others(database: str) -> None:
     async def scene() -> None:
         store = open_store(Secret(database), fallback=False, now=Clock())
         wrong: Any = Receipt("wrong", NOON, status=10**30)

@@ -188,7 +188,7 @@ def test_a_process_that_ends_in_order_leaves_nothing_behind(server: services.Red
     run(test, server)
 
 
-def test_a_server_that_is_gone_fails_at_once_and_is_found_again(server: services.Redis) -> None:
+def test_a_lost_server_fails_at_once_and_is_reconnected(server: services.Redis) -> None:
     async def test(both: list[SharedState]) -> None:
         heard: list[bytes] = []
         connected: list[int] = []
@@ -217,7 +217,7 @@ def test_a_server_that_is_gone_fails_at_once_and_is_found_again(server: services
     run(test, server)
 
 
-def test_a_wrong_password_is_told_without_showing_it(server: services.Redis) -> None:
+def test_a_wrong_password_is_reported_without_showing_it(server: services.Redis) -> None:
     async def test(found: list[SharedState]) -> None:
         other = open_shared(Secret(server.url().replace(server.password, "wrong-secret")))
         await eventually(lambda: "password" in other.problem)

@@ -197,7 +197,7 @@ def listed(url: str) -> dict[str, dict[str, Any]]:
             return found
 
 
-def test_under_load_one_is_killed_and_one_restarted(cluster: Cluster) -> None:
+def test_one_gateway_is_killed_and_one_restarted_under_load(cluster: Cluster) -> None:
     balancer = services.Nginx(cluster.ports)
     balancer.start()
     try:
@@ -297,7 +297,7 @@ def test_a_stopping_gateway_says_so_and_finishes_its_answers(cluster: Cluster) -
         process.kill()
 
 
-def test_a_response_goes_on_at_another_replica(cluster: Cluster) -> None:
+def test_another_replica_continues_a_response(cluster: Cluster) -> None:
     id = None
     for turn, url in enumerate([*cluster.urls, cluster.urls[0]]):
         with openai.OpenAI(base_url=url + "/v1", api_key=CAROL, max_retries=0) as client:
@@ -307,7 +307,7 @@ def test_a_response_goes_on_at_another_replica(cluster: Cluster) -> None:
     assert all(f"Turn {turn}" in history for turn in range(4))
 
 
-def test_reasoning_goes_on_at_another_replica(cluster: Cluster) -> None:
+def test_another_replica_restores_reasoning(cluster: Cluster) -> None:
     """A Chat client cannot carry the signature that Anthropic wants back with a tool result."""
     cluster.upstream.script(SAMPLES["anthropic"]["thinking_tool"].stream)
     tools: Any = [{"type": "function", "function": tool} for tool in TOOLS]

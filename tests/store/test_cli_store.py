@@ -110,7 +110,7 @@ def test_pruning_deletes_what_the_config_does_not_keep(config: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["0.dragoman", "notes.txt"]
 
 
-def test_a_broken_file_is_told(config: Path) -> None:
+def test_a_broken_file_is_reported(config: Path) -> None:
     (config.parent / "store.db").write_bytes(b"this is no database at all" * 1000)
     result = dragoman("store", "status", "--config", config)
     assert result.exit_code == 1
