@@ -7,7 +7,7 @@ let askForKey = null;
 let asking = null;
 
 /** The function that asks the user for the key; it returns a promise. */
-export function whenLocked(ask) {
+export function onUnauthorized(ask) {
   askForKey = ask;
 }
 

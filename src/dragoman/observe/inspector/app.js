@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, h } from "./dom.js";
 import { ExchangeView, TABS } from "./exchange.js";
-import { fits, parse, query } from "./filter.js";
+import { matches, parse, query } from "./filter.js";
 import { count, plural } from "./format.js";
 import { askForKey, help, listen } from "./keys.js";
 import { exchangeRow, List } from "./list.js";
@@ -21,7 +21,7 @@ const TYPING = 180; // ms without typing before the filter is sent to the gatewa
 const exchanges = new Exchanges();
 const list = new List(byId("list"), exchanges, { open: (id) => go(id), end: () => load(true), row: exchangeRow });
 const view = new ExchangeView(byId("exchange"), { close: () => go(null), tab: (tab) => go(open.id, tab) });
-const hooks = { go: (hash) => travel(hash), filter: (text) => found(text) };
+const hooks = { go: (hash) => navigate(hash), filter: (text) => showFiltered(text) };
 const sessions = new SessionsView(byId("sessions"), hooks);
 const pages = { usage: new UsageView(byId("usage"), hooks), scores: new ScoresView(byId("scores"), hooks), sessions };
 const TITLES = { usage: "Usage", scores: "Scores", sessions: "Sessions" };
@@ -42,15 +42,15 @@ function go(id, tab = open.tab) {
   // Stepping through the list adds one history entry: Back leads to the list.
   if (id && open.id) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
-  arrive();
+  showLocation();
 }
 
-function travel(hash) {
+function navigate(hash) {
   history.pushState(null, "", hash);
-  arrive();
+  showLocation();
 }
 
-function arrive() {
+function showLocation() {
   const [place, parameters = ""] = location.hash.slice(1).split("?");
   const [id, tab] = place.split("/");
   const before = open;
@@ -63,10 +63,10 @@ function arrive() {
   byId("exchange").hidden = !shown;
   for (const name of Object.keys(pages)) {
     byId(name).hidden = name !== page;
-    current(byId(`to-${name}`), name === page);
+    markCurrent(byId(`to-${name}`), name === page);
     if (name !== page) pages[name].hide();
   }
-  current(byId("to-exchanges"), page === null);
+  markCurrent(byId("to-exchanges"), page === null);
   list.selected = open.id;
   if (!shown) view.hide();
   if (page) {
@@ -84,13 +84,13 @@ function arrive() {
   }
 }
 
-function current(link, is) {
+function markCurrent(link, is) {
   if (is) link.setAttribute("aria-current", "page");
   else link.removeAttribute("aria-current");
 }
 
 /** The exchanges of a row of the usage page. */
-function found(text) {
+function showFiltered(text) {
   go(null);
   filter(text);
 }
@@ -108,10 +108,10 @@ async function load(more = false) {
     exchanges.append(page.exchanges);
     next = page.next;
     list.more = next !== null;
-    problem("");
+    showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    problem(error.message);
+    showProblem(error.message);
   }
   if (loading === control) loading = null;
   changed();
@@ -122,7 +122,7 @@ function onSummary(summary) {
     active = true;
     view.refresh(summary);
   }
-  if (!fits(criteria, summary)) {
+  if (!matches(criteria, summary)) {
     exchanges.remove(summary.id);
     return changed();
   }
@@ -150,11 +150,11 @@ function changed(inserted = 0) {
   list.draw(inserted);
   byId("newer").hidden = unseen === 0;
   byId("newer").textContent = `↑ ${plural(unseen, "newer exchange")}`;
-  empty();
-  foot();
+  showEmpty();
+  updateFooter();
 }
 
-function foot() {
+function updateFooter() {
   const { items } = exchanges;
   const mended = items.filter((x) => x.mended).length;
   const running = items.filter((x) => x.outcome === "running").length;
@@ -164,12 +164,12 @@ function foot() {
   byId("foot").textContent = parts.join(" · ");
 }
 
-function problem(text) {
+function showProblem(text) {
   byId("foot").classList.toggle("bad", text !== "");
   if (text) byId("foot").textContent = text;
 }
 
-function empty() {
+function showEmpty() {
   const none = exchanges.items.length === 0 && !loading;
   byId("empty").hidden = !none;
   if (!none) return;
@@ -223,15 +223,15 @@ function step(by) {
   else list.activate(id);
 }
 
-function escape() {
+function goBack() {
   if (document.activeElement === box) list.element.focus();
-  else if (open.page === "sessions" && sessions.isOpen) travel("#sessions");
+  else if (open.page === "sessions" && sessions.isOpen) navigate("#sessions");
   else if (open.id || open.page) go(null);
   else if (box.value) filter("");
 }
 
 /** The arrow keys scroll where there is no list: in an exchange, in a session, and on other pages. */
-function scrolled(event, by) {
+function scrollExchange(event, by) {
   const session = open.page === "sessions" && sessions.isOpen ? byId("sessions").querySelector(".session") : null;
   const page = open.page && open.page !== "sessions" ? byId(open.page) : null;
   const pane = page ?? session ?? event.target.closest("#exchange");
@@ -239,28 +239,28 @@ function scrolled(event, by) {
   return pane !== null;
 }
 
-function enter() {
+function openActive() {
   if (document.activeElement === box) list.element.focus();
-  else if (open.page === "sessions") sessions.active && travel(`#sessions/${sessions.active}`);
+  else if (open.page === "sessions") sessions.active && navigate(`#sessions/${sessions.active}`);
   else if (list.active && !open.page) go(list.active);
 }
 
 const actions = {
   j: () => step(1),
   k: () => step(-1),
-  ArrowDown: (event) => scrolled(event, 60) || step(1),
-  ArrowUp: (event) => scrolled(event, -60) || step(-1),
+  ArrowDown: (event) => scrollExchange(event, 60) || step(1),
+  ArrowUp: (event) => scrollExchange(event, -60) || step(-1),
   g: () => step(-Infinity),
   G: () => step(Infinity),
-  Enter: enter,
-  Escape: escape,
+  Enter: openActive,
+  Escape: goBack,
   "/": () => {
     if (open.page) go(null);
     box.focus();
   },
-  u: () => (open.page === "usage" ? go(null) : travel("#usage")),
-  s: () => (open.page === "sessions" ? go(null) : travel("#sessions")),
-  r: () => (open.page === "scores" ? go(null) : travel("#scores")),
+  u: () => (open.page === "usage" ? go(null) : navigate("#usage")),
+  s: () => (open.page === "sessions" ? go(null) : navigate("#sessions")),
+  r: () => (open.page === "scores" ? go(null) : navigate("#scores")),
   "?": help,
   f: () => open.page || toggle("failed"),
   m: () => open.page || toggle("mended"),
@@ -278,7 +278,7 @@ function state(now) {
   if (now === "on" && was === "off") load(); // exchanges since the connection was lost
 }
 
-api.whenLocked(askForKey);
+api.onUnauthorized(askForKey);
 listen(actions);
 chips();
 byId("help-button").addEventListener("click", help);
@@ -287,10 +287,10 @@ byId("newer").addEventListener("click", () => {
   changed();
 });
 box.addEventListener("input", () => filter());
-addEventListener("hashchange", arrive);
-addEventListener("popstate", arrive);
+addEventListener("hashchange", showLocation);
+addEventListener("popstate", showLocation);
 setInterval(() => list.tick(Date.now() / 1000), 250);
 setInterval(catchUp, CATCH_UP);
-arrive();
+showLocation();
 await load();
 api.follow(onSummary, state);

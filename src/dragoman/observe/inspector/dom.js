@@ -10,15 +10,15 @@ export function h(selector, attributes = {}, ...children) {
   const [tag, ...classes] = selector.split(".");
   const element = document.createElement(tag);
   if (classes.length) element.className = classes.join(" ");
-  return dress(element, attributes, children);
+  return setUp(element, attributes, children);
 }
 
 /** The same for SVG. */
 export function svg(tag, attributes = {}, ...children) {
-  return dress(document.createElementNS(SVG, tag), attributes, children);
+  return setUp(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function dress(element, attributes, children) {
+function setUp(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");

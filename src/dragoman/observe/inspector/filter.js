@@ -39,7 +39,7 @@ function globbed(text, pattern) {
 }
 
 /** Would the gateway list this exchange? */
-export function fits(criteria, x) {
+export function matches(criteria, x) {
   if (criteria.failed && !failed(x)) return false;
   if (criteria.mended && !x.mended) return false;
   if (criteria.slow && !(x.seconds >= Number(criteria.slow))) return false;
