@@ -16,7 +16,7 @@ _REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
 
 class ServiceAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a service."""
+    """The address of a service, or where the config says to read it: a variable or a file."""
 
     setting: str
     """The key of the config that names it, for errors."""

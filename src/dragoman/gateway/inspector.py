@@ -42,7 +42,7 @@ _HEADERS = {
 
 
 class PageFile(NamedTuple):
-    """One file of the page."""
+    """A static file of the inspector, ready to be sent."""
 
     body: bytes
     etag: str

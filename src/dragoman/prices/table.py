@@ -59,7 +59,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 class KnownModel(msgspec.Struct, frozen=True):
-    """A model of the table."""
+    """The context window and the prices of a model in the table."""
 
     context: int | None
     """The context window, in tokens."""

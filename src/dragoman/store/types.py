@@ -118,7 +118,7 @@ def micros(dollars: float | None) -> int | None:
 
 
 class ReceiptQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query for receipts."""
+    """The filters of `GET /exchanges`, and the place in the list to continue from."""
 
     since: float = 0.0
     before: float = float("inf")
@@ -219,7 +219,7 @@ class ScoreRow(msgspec.Struct, frozen=True):
 
 
 class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query for sessions."""
+    """The filters of `GET /sessions`, and the place in the list to continue from."""
 
     session: str | None = None
     key: str | None = None

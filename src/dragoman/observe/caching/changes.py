@@ -49,7 +49,7 @@ class CacheTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cause(NamedTuple):
-    """One cause."""
+    """Why a prompt cache missed: a stable name, and a sentence for people."""
 
     name: str
     sentence: str

@@ -61,7 +61,7 @@ class CallDetail(msgspec.Struct, frozen=True):
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """The details of a receipt."""
+    """The part of a receipt that only `/exchanges/{id}` shows. The store keeps it as JSON."""
 
     attempts: tuple[AttemptDetail, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -59,7 +59,7 @@ class AttemptTrace(Protocol):
 
 
 class ExchangeTrace(Protocol):
-    """One exchange."""
+    """The span of one exchange, and the factory of its attempts' spans."""
 
     def attempt(self, choice: ChosenTarget) -> AttemptTrace: ...
 

@@ -48,7 +48,7 @@ JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no co
 
 
 class ToolWriter:
-    """Writes the tools of one request."""
+    """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
     def __init__(self, request: Request, names: ToolNames, marks: Marks, notices: Notices) -> None:
         self._request = request

@@ -14,7 +14,7 @@ _CHOICE = "settings.tool_choice"
 
 
 class ToolWriter:
-    """Writes the tools of one request."""
+    """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
     def __init__(self, request: Request, names: ToolNames, notices: Notices) -> None:
         self._request = request

@@ -33,7 +33,7 @@ _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 
 
 class ContentWriter:
-    """Writes the contents of one request."""
+    """Writes messages as `contents`. Remembers calls, because their responses need the function's name."""
 
     def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
         self._names = names

@@ -26,7 +26,7 @@ _HOSTED = {
 
 
 class ToolWriter:
-    """Writes the tools of one request."""
+    """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
     def __init__(self, request: Request, names: ToolNames, target: Target, notices: Notices) -> None:
         self._tools = request.tools

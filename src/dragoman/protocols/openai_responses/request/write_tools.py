@@ -34,7 +34,7 @@ _HOSTED: dict[str, Obj] = {
 
 
 class ToolWriter:
-    """Writes the tools of one request."""
+    """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
     def __init__(self, names: ToolNames, notices: Notices) -> None:
         self._names = names
