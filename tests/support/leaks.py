@@ -89,6 +89,8 @@ SAMPLES = {
     "json": f'{{"type": "function", "function": {JSON}}}',
     "pythonic-list": "[Bash(command='ls')]",
     "functools": f"functools[{JSON}]",
+    "dots": f"<dots_function_call>{JSON}</dots_function_call>",
+    "kimi-number": f"<|tool_call_begin|>0<|tool_call_argument_begin|>{ARGS}<|tool_call_end|>",
     "gigachat": f"<|function_call|>{JSON}",
     "gigachat-role": f"<|message_sep|>\n\nfunction call<|role_sep|>\n{JSON}",
     "inkling": '<|message_model|>Bash<|content_invoke_tool_json|>{"name": "Bash", "args": '

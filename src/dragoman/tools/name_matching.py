@@ -33,7 +33,12 @@ def resolve(
     bare = _CONTROL.sub("", name)
     plain = _COUNT.sub("", _PREFIX.sub("", bare, count=1))
     for candidate in dict.fromkeys((bare, plain)):
-        called = names.called(candidate) or _by_spelling(candidate, names) or _by_last_part(candidate, names)
+        called = (
+            names.called(candidate)
+            or _by_original(candidate, names)
+            or _by_spelling(candidate, names)
+            or _by_last_part(candidate, names)
+        )
         if called is not None:
             return called, called.tool.name
     return None, name
@@ -52,6 +57,12 @@ def schema_of(called: CalledTool, names: ToolNames) -> ToolSchema:
     tool = called.tool
     key = ("schema", tool.namespace or "", tool.name)
     return names.note(key, lambda: compile_schema(tool.schema))
+
+
+def _by_original(name: str, names: ToolNames) -> CalledTool | None:
+    """The tool whose own name is not legal at the upstream, but the model writes it: `weather.get`."""
+    given = names.note(("originals",), names.originals).get(name)
+    return names.called(given) if given else None
 
 
 def _by_spelling(name: str, names: ToolNames) -> CalledTool | None:

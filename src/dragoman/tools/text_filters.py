@@ -33,7 +33,7 @@ _NO_TOOLS = Catalog({})
 
 def catalog(names: ToolNames) -> Catalog:
     """The declared tools, for finding calls that are written as text."""
-    return names.note(("catalog",), lambda: Catalog(_Schemas(names.declared())))
+    return names.note(("catalog",), lambda: Catalog(_Schemas(names.declared()), names.originals()))
 
 
 class _Schemas(Mapping[str, dict[str, Any] | None]):

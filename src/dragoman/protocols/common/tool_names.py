@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -162,6 +163,16 @@ class ToolNames:
     def hosts(self, name: str) -> bool:
         """Is this the name of a hosted tool, which the provider runs?"""
         return name in self._hosted
+
+    def originals(self) -> dict[str, str]:
+        """The upstream's names of tools whose own name is not legal there: models write that one, too."""
+        changed = [(called.tool.name, name) for name, called in self._by_name.items()]
+        count = Counter(original for original, _ in changed)
+        return {
+            original: name
+            for original, name in changed
+            if original != name and count[original] == 1 and original not in self._by_name
+        }
 
     def declared(self) -> dict[str, CalledTool]:
         """All tools by upstream name. If several namespaces share a name, the first tool."""

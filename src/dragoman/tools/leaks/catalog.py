@@ -52,6 +52,12 @@ class Subschema(msgspec.Struct, frozen=True):
         return frozenset(key for part in parts for key in _mapping(part.get("properties")))
 
     @property
+    def required(self) -> frozenset[str]:
+        """The names of the members that must be there."""
+        parts = _parts(self.schema, self.root, 0)
+        return frozenset(str(key) for part in parts for key in part.get("required") or ())
+
+    @property
     def item(self) -> Subschema | None:
         """The schema of an array's items."""
         return self._first("items")
@@ -66,13 +72,20 @@ class Subschema(msgspec.Struct, frozen=True):
 class Catalog:
     """The tools that the client declared."""
 
-    __slots__ = ("_folded", "_tools")
+    __slots__ = ("_folded", "_originals", "_tools")
 
-    def __init__(self, tools: Mapping[str, Schema | None]) -> None:
+    def __init__(
+        self, tools: Mapping[str, Schema | None], originals: Mapping[str, str] | None = None
+    ) -> None:
         self._tools = tools
+        # The client's names of tools that have another name at the upstream: `weather.get`.
+        self._originals = originals or {}
         self._folded: dict[str, list[str]] = {}
         for name in tools:
             self._folded.setdefault(name.casefold(), []).append(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -91,6 +104,8 @@ class Catalog:
         for spelling in (name, bare, last):
             if spelling in self._tools:
                 return spelling
+            if original := self._originals.get(spelling):
+                return original
         for spelling in (bare.casefold(), last.casefold()):
             if same := self._folded.get(spelling):
                 return same[0] if len(same) == 1 else None

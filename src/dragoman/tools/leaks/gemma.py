@@ -7,7 +7,7 @@ from functools import partial
 
 from .catalog import Catalog, Subschema
 from .readers import ReadCall, Reader
-from .values import is_json, quoted, typed
+from .values import is_json, json_or_typed, quoted
 
 _SPACE = re.compile(r"\s*")
 _KEY = re.compile(r"[^:,{}\[\]]+")
@@ -91,12 +91,10 @@ class _Text:
         if found is None or self._quote in found[0]:
             raise ValueError("no value")
         word = found[0].strip()
-        if is_json(word):
-            return word, found.end()
         types = schema.types if schema else frozenset[str]()
         if "string" not in types and word in _WORDS:
             return _WORDS[word], found.end()
-        return typed(word, types), found.end()
+        return json_or_typed(word, types), found.end()
 
     def _skip(self, pos: int) -> int:
         found = _SPACE.match(self._body, pos)

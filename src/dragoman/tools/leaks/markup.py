@@ -10,14 +10,19 @@ import msgspec
 
 from .catalog import Catalog
 from .readers import ReadCall, Reader, is_object
-from .values import is_json, quoted, typed
+from .values import json_or_typed, quoted, typed
+
+# Blanks between tags. Some models write a line break as `\\n`, as in a JSON string.
+BLANKS = r"(?:\s|\\n)*"
+_LINE_BREAK = "\\n"
 
 
 class Markup(msgspec.Struct, frozen=True):
     """How one family of XML-like markup writes a call and its parameters.
 
     The first group of `parameter` is the key; a second group has the other attributes.
-    `newlines`: the model's template puts a line break before and after each value.
+    `newlines`: the model's template puts a line break before and after each value. `valueless`: the key of
+    a parameter that got no value; it is left out.
     """
 
     call: re.Pattern[str]
@@ -25,6 +30,7 @@ class Markup(msgspec.Struct, frozen=True):
     parameter: re.Pattern[str]
     parameter_end: re.Pattern[str]
     newlines: bool = False
+    valueless: re.Pattern[str] | None = None
 
 
 def markup_reader(markup: Markup) -> Reader:
@@ -34,7 +40,7 @@ def markup_reader(markup: Markup) -> Reader:
 def _read_markup(markup: Markup, body: str, name: str, tools: Catalog, last: bool) -> list[ReadCall] | None:
     spans = list(_parameters(markup, body, name, tools))
     if not spans:
-        return None if body.strip() else [(name, "{}")]
+        return None if _ended(markup, body) else [(name, "{}")]
     if not (last or _finished(markup, body)):
         return None
     ends = [start.start() for start in spans[1:]] + [len(body)]
@@ -72,7 +78,7 @@ def _begins_parameter(
     seen: set[str],
     types: frozenset[str] | None,
 ) -> bool:
-    before = body[: opening.start()].rstrip()
+    before = _ended(markup, body[: opening.start()])
     if not seen:
         return not before
     return _ends_parameter(markup, before) or (types is not None and opening[1] not in seen)
@@ -87,7 +93,20 @@ def _finished(markup: Markup, body: str) -> bool:
     """Whether the end that was found is the end of the call, not one inside a value."""
     opened = len(markup.call.findall(body))
     closed = sum(body.count(end) for end in markup.call_ends)
-    return opened <= closed and _ends_parameter(markup, body.rstrip())
+    return opened <= closed and _ends_parameter(markup, _ended(markup, body))
+
+
+def _ended(markup: Markup, text: str) -> str:
+    """The text without the blanks at its end, and without keys there that got no value."""
+    text = text.rstrip()
+    while True:
+        if text.endswith(_LINE_BREAK):
+            text = text.removesuffix(_LINE_BREAK).rstrip()
+            continue
+        key = text.rfind("<", 0, text.rfind("<")) if markup.valueless else -1
+        if key < 0 or markup.valueless is None or not markup.valueless.fullmatch(text, key):
+            return text
+        text = text[:key].rstrip()
 
 
 def _ends_parameter(markup: Markup, text: str) -> bool:
@@ -121,7 +140,7 @@ def _json_value(value: str, opening: re.Match[str], types: frozenset[str] | None
         return typed(value, types)
     if named[1] in _TEXT:
         return quoted(value)
-    return value.strip() if is_json(value) else typed(value, types)
+    return json_or_typed(value, types)
 
 
 _WHOLE = frozenset({"arguments", "parameters", "args", "input"})

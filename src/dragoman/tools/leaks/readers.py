@@ -13,8 +13,9 @@ import json
 from collections.abc import Callable
 
 from .catalog import Catalog
-from .json_calls import WrittenCall, written_calls
-from .values import literal, parameter, parsed, quoted, statements, typed
+from .json_calls import WrittenCall, members, written_calls
+from .python_text import original, parsed, statements
+from .values import literal, quoted, typed
 
 ReadCall = tuple[str, str]  # the declared name, and the arguments as text
 Reader = Callable[[str, str, Catalog, bool], list[ReadCall] | None]
@@ -70,6 +71,19 @@ def read_valid_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> 
     return [(name, body)] if is_object(body) else None
 
 
+def read_nameless_arguments(body: str, _name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
+    """Arguments without a tool name: a call of the only tool that they can be for."""
+    if not is_object(body):
+        return None
+    keys = frozenset(members(body))
+    fitting = [
+        tool
+        for tool in tools
+        if keys and keys <= tools.parameters(tool).keys and tools.parameters(tool).required <= keys
+    ]
+    return [(fitting[0], body)] if len(fitting) == 1 else None
+
+
 def read_only_argument(body: str, name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
     """The body is the only argument, as plain text: a tool with several parameters needs more."""
     keys = tools.parameters(name).keys
@@ -104,11 +118,11 @@ def _python_calls(nodes: list[ast.expr], tools: Catalog) -> list[ReadCall] | Non
 def _python_call(node: ast.expr, tools: Catalog) -> ReadCall | None:
     if not isinstance(node, ast.Call) or node.args:
         return None
-    name = tools.resolve(ast.unparse(node.func))
+    name = tools.resolve(original(ast.unparse(node.func)))
     parts: list[str] = []
     for keyword in node.keywords:
         value = literal(keyword.value)
         if keyword.arg is None or value is None:
             return None
-        parts.append(f"{quoted(parameter(keyword.arg))}: {value}")
+        parts.append(f"{quoted(original(keyword.arg))}: {value}")
     return (name, f"{{{', '.join(parts)}}}") if name else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-import keyword
 import re
-import warnings
 
 import msgspec
+
+from .python_text import parsed
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -36,6 +36,17 @@ def typed(value: str, types: frozenset[str] | None) -> str:
     if types & {"array", "object"} and bare[:1] in ("[", "{"):
         return structure(bare) or _unescaped(bare) or quoted(value)
     return quoted(value)
+
+
+def json_or_typed(value: str, types: frozenset[str] | None) -> str:
+    """`value` if it is JSON, otherwise as `typed`. The word `null` is a string if the schema has no null.
+
+    >>> json_or_typed("5", frozenset({"string"})), json_or_typed("null", frozenset({"string"}))
+    ('5', '"null"')
+    """
+    bare = value.strip()
+    word = bare in _NULLS and types is not None and "string" in types and "null" not in types
+    return bare if is_json(bare) and not word else typed(value, types)
 
 
 def _unescaped(text: str) -> str | None:
@@ -66,53 +77,7 @@ def structure(text: str) -> str | None:
     if is_json(text):
         return text
     tree = parsed(text)
-    return literal(tree) if tree is not None else None
-
-
-def parsed(text: str) -> ast.expr | None:
-    """A Python expression. None if `text` is not one."""
-    found = statements(text)
-    return found[0] if found and len(found) == 1 else None
-
-
-def statements(text: str) -> list[ast.expr] | None:
-    """Python expressions, one per line. None if there is anything else."""
-    tree = _tree(text.strip()) or _tree(_in_python(text.strip()))
-    if tree is None:
-        return None
-    found = [node.value for node in tree.body if isinstance(node, ast.Expr)]
-    return found if len(found) == len(tree.body) else None
-
-
-def _tree(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():  # Python warns about "\\d" in a string; that belongs in no log
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-# The closing quote is optional: else the search from each unclosed quote costs the square of the text.
-_STRING = r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?"""
-_NO_PYTHON = re.compile(rf"({_STRING})|\b({'|'.join(keyword.kwlist)})(?=\s*=(?!=))", re.DOTALL)
-_RESERVED = "reserved_word_"
-
-
-def _in_python(text: str) -> str:
-    """Make text valid Python: escape line breaks in strings (LFM2), rename parameters called `from`."""
-
-    def spelled(found: re.Match[str]) -> str:
-        if found[2]:
-            return _RESERVED + found[2]
-        return found[1].replace("\r", "\\r").replace("\n", "\\n")
-
-    return _NO_PYTHON.sub(spelled, text)
-
-
-def parameter(name: str) -> str:
-    """The original name of a parameter that was renamed to be valid Python."""
-    return name.removeprefix(_RESERVED)
+    return literal(tree) if isinstance(tree, (ast.List, ast.Tuple, ast.Dict)) else None
 
 
 _WORDS = {"true": "true", "false": "false", "null": "null"}
@@ -124,7 +89,7 @@ def literal(node: ast.expr) -> str | None:
         return _WORDS.get(node.id)
     if isinstance(node, ast.Dict):
         return _object(node)
-    if isinstance(node, (ast.List, ast.Tuple)):
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         parts = [literal(item) for item in node.elts]
         return f"[{', '.join(part for part in parts if part)}]" if None not in parts else None
     return _scalar(node)

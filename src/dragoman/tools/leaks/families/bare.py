@@ -47,6 +47,7 @@ BARE: tuple[LeakFormat, ...] = (
         read=read_pythonic,
         place="line",
         whole=True,
+        bounded=True,
     ),
     LeakFormat(
         name="functools",

@@ -51,6 +51,7 @@ JSON_MARKS: tuple[LeakFormat, ...] = (
     _between("llama4", "Llama 4", "<|python_start|>", "<|python_end|>", body=_PYTHON),
     _between("lfm2", "LFM2", "<|tool_call_start|>", "<|tool_call_end|>", body=_PYTHON),
     _between("mistral", "Mistral", "[TOOL_CALLS]", "[/TOOL_CALLS]", body=_LIST),
+    _between("dots", "dots", "<dots_function_call>", "</dots_function_call>"),
     _between("gigachat", "GigaChat 3", "<|function_call|>"),
     LeakFormat(
         name="gigachat-role",

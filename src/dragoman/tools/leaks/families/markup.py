@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..heads import KEY, NAME, TAG, Head, LeakFormat, Step
-from ..markup import Markup, markup_reader
+from ..markup import BLANKS, Markup, markup_reader
 from ..readers import read_arguments, read_python_lines, read_valid_arguments
 from ..tags import read_tagged, tag_reader
 from .parts import QUOTE, SPACE, closing, named_tag
@@ -24,21 +24,27 @@ _QWEN = Markup(
 _FUNCTION: tuple[Step, ...] = (("<function=",), QUOTE, NAME, QUOTE)
 _FUNCTIONS = (_FUNCTION, (_WRAPPERS, SPACE, *_FUNCTION))
 
+# Some servers lose the blank in a tag, or show it as the tokenizer's sign for a blank.
+_BLANKS = (" ", "", "\u0120")
 _MINICPM = Markup(
-    call=re.compile(r"<function name=[^<>]+>"),
+    call=re.compile(r"<function[ \u0120]?name=[^<>]+>"),
     call_ends=("</function>", "</tool_call>"),
-    parameter=re.compile(r"<param(?:eter)? name=[\"']?([^<>\"']+)[\"']?([^<>]*)>"),
+    parameter=re.compile(r"<param(?:eter)?[ \u0120]?name=[\"']?([^<>\"']+)[\"']?([^<>]*)>"),
     parameter_end=re.compile(r"</param(?:eter)?>"),
 )
+_MINICPM_OPENING = named_tag(*(f"<function{blank}name=" for blank in _BLANKS))
+_MINICPM_THEN = tuple(f"<param{rest}{blank}name=" for rest in ("", "eter") for blank in _BLANKS)
 
 # vllm-mlx#42.
 _GLM = Markup(
-    call=re.compile(r"<tool_call>\s*[\w.:/-]+\s*(?:<tool_sep>\s*)?(?=<arg_key>)"),
+    call=re.compile(rf"<tool_call>\s*[\w.:/-]+{BLANKS}(?:<tool_sep>{BLANKS})?(?=<arg_key>)"),
     call_ends=("</tool_call>",),
-    parameter=re.compile(r"<arg_key>([^<>]*)</arg_key>\s*<arg_value>"),
+    parameter=re.compile(rf"<arg_key>([^<>]*)</arg_key>{BLANKS}<arg_value>"),
     parameter_end=re.compile(r"</arg_value>"),
+    valueless=re.compile(r"<arg_key>[^<>]*</arg_key>"),
 )
-_GLM_CALL: tuple[Step, ...] = (("<tool_call>",), SPACE, NAME, SPACE, ("<tool_sep>", ""), SPACE)
+_GLM_SPACE = re.compile(rf"{BLANKS}(?:\\\Z)?")
+_GLM_CALL: tuple[Step, ...] = (("<tool_call>",), SPACE, NAME, _GLM_SPACE, ("<tool_sep>", ""), _GLM_SPACE)
 
 # Anthropic's prompt format. Other models use it with a prefix in each tag. DeepSeek's prefix has one or
 # two bars (full-width, plain or double), and sometimes a blank after it.
@@ -111,7 +117,7 @@ MARKUP: tuple[LeakFormat, ...] = (
         name="minicpm",
         models="MiniCPM 5",
         shape='<function name="…"><param name="…">…</param></function>',
-        heads=(Head(named_tag("<function name="), ("<param name=", "<parameter name=", "</function>")),),
+        heads=(Head(_MINICPM_OPENING, (*_MINICPM_THEN, "</function>")),),
         read=markup_reader(_MINICPM),
         ends=_MINICPM.call_ends,
         closers=(_WRAPPER_ENDS,),
@@ -137,7 +143,7 @@ MARKUP: tuple[LeakFormat, ...] = (
             Head((_INVOKE_WRAPPERS, SPACE, *INVOKE_OPENING), INVOKE_THEN),
         ),
         read=markup_reader(INVOKE),
-        ends=INVOKE_ENDS,
+        ends=(*INVOKE_ENDS, *_INVOKE_WRAPPER_ENDS),
         closers=(_INVOKE_WRAPPER_ENDS,),
     ),
     LeakFormat(

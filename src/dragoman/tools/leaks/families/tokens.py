@@ -8,7 +8,7 @@ from ..end_tokens import spelled
 from ..gemma import quoted_by
 from ..heads import NAME, Head, LeakFormat, Step
 from ..markup import Markup, markup_reader
-from ..readers import read_arguments
+from ..readers import read_arguments, read_nameless_arguments
 from .markup import INVOKE, INVOKE_ENDS, INVOKE_OPENING, INVOKE_THEN
 from .parts import FENCE, SPACE
 
@@ -31,6 +31,11 @@ _KIMI_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _KIMI_ENDS = (("<|tool_call_end|>",), ("<|tool_calls_section_end|>", "<|tool_call_section_end|>"))
 _KIMI: tuple[Step, ...] = (
     ("<|tool_call_begin|>",), SPACE, NAME, SPACE, ("<|tool_call_argument_begin|>", ""), SPACE,
+)  # fmt: skip
+
+# Some quantizations of the model write only the number of the call.
+_KIMI_COUNTED: tuple[Step, ...] = (
+    ("<|tool_call_begin|>",), SPACE, re.compile(r"\d+"), SPACE, ("<|tool_call_argument_begin|>",), SPACE,
 )  # fmt: skip
 
 _K3_CALL: tuple[Step, ...] = (
@@ -64,6 +69,17 @@ TOKENS: tuple[LeakFormat, ...] = (
         ),
         read=read_arguments,
         closers=(("```",), *_DEEPSEEK_ENDS),
+    ),
+    LeakFormat(
+        name="kimi-number",
+        models="Kimi K2, if only one tool has the parameters",
+        shape="<|tool_call_begin|>0<|tool_call_argument_begin|>{…}<|tool_call_end|>",
+        heads=(
+            Head((_KIMI_SECTION, _NOISE, *_KIMI_COUNTED), ("{",)),
+            Head(_KIMI_COUNTED, ("{",)),
+        ),
+        read=read_nameless_arguments,
+        closers=_KIMI_ENDS,
     ),
     LeakFormat(
         name="kimi",
