@@ -7,7 +7,7 @@ import pytest
 from gateway_harness import SHORT, ask, post, running, send
 from gateway_harness import config as upstreams
 from support.scripted_upstream import ScriptedUpstream, status
-from support.wires import CHAT, PROTOCOLS, RESPONSES
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.config import loads
 from dragoman.model.messages import (
@@ -66,10 +66,83 @@ def test_a_refused_field_is_omitted_at_once_and_later(
     asyncio.run(scene())
 
 
+EFFORT = (
+    "Unsupported value: 'max' is not supported with the 'x' model. Supported values are: 'low' and 'high'."
+)
+
+
+@pytest.mark.parametrize("client", [CHAT, RESPONSES])
+def test_a_refusal_tells_the_efforts_that_a_model_accepts(client: str) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(config(served.url)) as here:
+            refusal = {"message": EFFORT, "param": "reasoning.effort"}
+            served.script(status(400, json.dumps({"error": refusal}).encode()))
+            settings = Settings(max_tokens=9000, reasoning=Reasoning(effort="max"))
+            for _ in range(2):
+                got = await ask(here, client, "r/my-deployment", settings=settings)
+                assert got.status == 200
+            assert [seen.json["reasoning"]["effort"] for seen in served.seen] == ["max", "high", "high"]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("upstream", "settings", "message", "field", "left"),
+    [
+        (
+            ANTHROPIC,
+            Settings(max_tokens=99, temperature=0.2),
+            "`temperature` is deprecated for this model.",
+            "temperature",
+            None,
+        ),
+        (
+            CHAT,
+            Settings(max_tokens=99, stop=("END",)),
+            "Unsupported parameter: 'stop' is not supported with this model.",
+            "stop",
+            None,
+        ),
+        (
+            CHAT,
+            Settings(max_tokens=99),
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "max_tokens",
+            "max_completion_tokens",
+        ),
+        (
+            ANTHROPIC,
+            THINKING,
+            '"thinking.type.adaptive": adaptive thinking is not supported on this model',
+            "output_config",
+            "thinking",
+        ),
+    ],
+)
+@pytest.mark.parametrize("client", [ANTHROPIC, GEMINI])
+def test_a_refused_setting_is_sent_no_more(
+    client: str, upstream: str, settings: Settings, message: str, field: str, left: str | None
+) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(upstreams(served.url)) as here:
+            served.script(status(400, json.dumps({"error": {"message": message}}).encode()))
+            for _ in range(2):
+                got = await ask(here, client, f"{SHORT[upstream]}/my-deployment", settings=settings)
+                assert got.status == 200
+            bodies = [seen.json for seen in served.seen]
+            assert [field in body for body in bodies] == [True, False, False]
+            assert left is None or left in bodies[-1]
+
+    asyncio.run(scene())
+
+
 @pytest.mark.parametrize(
     "message",
     [
-        "Unsupported value: 'reasoning.effort' does not support 'max'. Supported values are: 'low', 'high'.",
+        "Unsupported value: 'reasoning.effort' does not support 'max'.",
         "input: must not be empty",
     ],
 )

@@ -1540,7 +1540,7 @@ def test_service_tiers(tier: str, sent: str | None) -> None:
             "messages[1].parts[1].file_id",
         ),
         (
-            neutral(user(Media(kind="image", url="https://a.example/picture"))),
+            neutral(user(Media(kind="image", data="AAAA"))),
             "messages[0].parts[0].media_type",
         ),
         (

@@ -478,7 +478,7 @@ BAD = [
     (talk(message("user", [{"text": "x"}])), "messages[0].content[0].type"),
     (talk(message("user", [{"type": "text"}])), "messages[0].content[0].text"),
     (
-        talk(message("user", [{"type": "image_url", "image_url": "u"}])),
+        talk(message("user", [{"type": "image_url", "image_url": 3}])),
         "messages[0].content[0].image_url",
     ),
     (talk(message("user", [image("data:x")])), "messages[0].content[0].image_url.url"),

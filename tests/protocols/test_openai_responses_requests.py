@@ -37,6 +37,7 @@ from dragoman.model.messages import (
 )
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.common import call_ids, sealed_reasoning
+from dragoman.protocols.model_facts import ModelFacts
 from dragoman.protocols.openai_responses import builtins
 from dragoman.protocols.openai_responses.request.read import read_request
 from dragoman.protocols.openai_responses.request.write import IDS, NAMES, write_request
@@ -1155,7 +1156,7 @@ PREFILLED = {row for row, *_ in MAPPED if row.startswith(("25", "51"))}
 
 @pytest.mark.parametrize(("row", "request_", "expected"), MAPPED, ids=[m[0] for m in MAPPED])
 def test_matrix_maps(row: str, request_: Request, expected: Obj) -> None:
-    out = write(request_)
+    out = write(request_, facts=ModelFacts())
     for key, value in expected.items():
         found = out.body[key]
         assert (found[-1] if key in ("input", "tools") else found) == value

@@ -16,7 +16,7 @@ from dragoman.model.errors import BadRequest
 from dragoman.model.messages import Request
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.model_facts import ModelFacts
-from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.protocols.registry import PROTOCOLS, protocol, upstream_protocol
 
 Obj = dict[str, Any]
 ANTHROPIC, CHAT, GEMINI, RESPONSES = "anthropic", "openai-chat", "gemini", "openai-responses"
@@ -485,3 +485,132 @@ def test_an_empty_turn_is_dropped(client: str, upstream: str) -> None:
     turns = body.get("messages") or body.get("input") or body["contents"]
     assert {turn["role"] for turn in turns} == {"user"}
     assert all(turn.get("content") or turn.get("parts") for turn in turns)
+
+
+# ---------------------------------------------------------------- what else providers differ in
+
+REPEATED: Obj = {
+    "model": "m",
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+    "messages": [
+        {"role": "user", "content": "?"},
+        *[
+            message
+            for n in "12"
+            for message in (
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "call_0", "content": f"result {n}"},
+            )
+        ],
+    ],
+}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES, "bedrock-converse"])
+def test_ids_that_repeat_become_distinct(upstream: str) -> None:
+    """Some providers begin to count anew in every turn."""
+    target = Target(model=BRIGHT.get(upstream, "anthropic.claude-opus-4-7"))
+    body = upstream_protocol(upstream).write_request(read(CHAT, REPEATED), target).body
+    names = ("call_id", "toolUseId", "tool_use_id")
+    ids = [item[key] for item in everything(body) for key in names if key in item]
+    ids += [item["id"] for item in everything(body) if item.get("type") == "tool_use"]
+    assert sorted(ids) == sorted(2 * ["call_0", "call_0_2"])
+
+
+def everything(value: Any) -> list[Obj]:
+    """Every object in a JSON value."""
+    if isinstance(value, list):
+        return [found for item in value for found in everything(item)]
+    if not isinstance(value, dict):
+        return []
+    return [value, *(found for item in value.values() for found in everything(item))]
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_the_address_of_an_image_may_stand_alone(upstream: str, rebuilt: bool) -> None:
+    """Mistral's clients send a string where OpenAI's send an object."""
+    image = {"type": "image_url", "image_url": f"data:image/png;base64,{PNG}"}
+    request = read(CHAT, {"model": "m", "messages": [{"role": "user", "content": [image]}]})
+    target = Target(model=BRIGHT[upstream])
+    body = protocol(upstream).write_request(request.changed() if rebuilt else request, target).body
+    assert PNG in str(body)
+    if upstream == CHAT:
+        assert body["messages"][0]["content"] == [image]
+
+
+def test_gemini_is_not_told_a_type_that_nobody_knows() -> None:
+    url = "https://example.com/picture/17"
+    image = {"type": "image_url", "image_url": {"url": url}}
+    request = read(CHAT, {"model": "m", "messages": [{"role": "user", "content": [image]}]})
+    assert write(request, GEMINI, "gemini-3-pro").body["contents"][0]["parts"] == [
+        {"fileData": {"fileUri": url}}
+    ]
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+def test_a_schema_without_a_name_gets_one(upstream: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    wanted = {"type": "json_schema", "json_schema": {"schema": schema}}
+    body: Obj = {"model": "sonar", "messages": [{"role": "user", "content": "?"}], "response_format": wanted}
+    request = read(CHAT, body)
+    assert request.settings.format is not None
+    if upstream == CHAT:  # Perplexity takes it as it is
+        sent = protocol(CHAT).write_request(request, Target(model="sonar")).body
+        assert sent["response_format"] == wanted
+    write(request.changed() if upstream == CHAT else request, upstream, BRIGHT[upstream])
+
+
+SERVED: Obj = {
+    "model": "m",
+    "input": "?",
+    "tools": [
+        {"type": "function", "name": "f", "parameters": {"type": "object"}},
+        {
+            "type": "mcp",
+            "server_label": "docs",
+            "server_url": "https://d.example",
+            "require_approval": "never",
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize(("model", "both"), [("gemini-2.5-pro", False), ("gemini-3-pro", True)])
+def test_gemini_before_3_takes_no_servers_beside_functions(model: str, both: bool) -> None:
+    written = protocol(GEMINI).write_request(read(RESPONSES, SERVED), Target(model=model))
+    assert ("mcpServers" in str(written.body), rules(written)) == (
+        both,
+        [] if both else ["hosted-tool-dropped"],
+    )
+
+
+@pytest.mark.parametrize("compatible", [False, True])
+def test_the_text_of_a_search_result_stays_in_the_tool_message(compatible: bool) -> None:
+    found = {
+        "type": "search_result",
+        "source": "https://example.com",
+        "title": "Ruby",
+        "content": [{"type": "text", "text": "Made in 1995."}],
+    }
+    body = {
+        **SHOT,
+        "messages": [
+            *SHOT["messages"][:2],
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": [found]} for n in "12"
+                ],
+            },
+        ],
+    }
+    written = write(read(ANTHROPIC, body), CHAT, "gpt-5", chat_compatible=compatible).body
+    results = [message for message in written["messages"] if message["role"] == "tool"]
+    assert written["messages"][-2:] == results
+    assert ["Ruby\n\nMade in 1995." in result["content"] for result in results] == [True, True]

@@ -188,13 +188,14 @@ LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
 def test_a_part_arrives_or_has_exactly_one_notice(
     upstream: str, request_: Request, arrived: Callable[[Request], bool], rule: str
 ) -> None:
-    outgoing = sent(request_, upstream, facts=ModelFacts(search=True, signs_calls=True))
+    facts = ModelFacts(search=True, signs_calls=True)
+    outgoing = sent(request_, upstream, facts=facts)
     rules = [notice.rule for notice in outgoing.notices if notice.warning]
     assert rules == ([] if arrived(received(outgoing, upstream)) else [rule])
     assert all(notice.path and notice.message for notice in outgoing.notices)
     if rules:
         with pytest.raises(BadRequest):
-            sent(request_, upstream, strict=True)
+            sent(request_, upstream, strict=True, facts=facts)
 
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)

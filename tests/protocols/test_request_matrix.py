@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from support.agent_requests import AGENTS, AgentRequest
-from support.comparable_requests import EXCUSES, heard, meant
+from support.comparable_requests import DEFAULTS, EXCUSES, heard, meant
 from support.neutral_requests import requests
 from support.requests import posted, received, sent, spoken, wire
 from support.schema_strength import weakened
@@ -70,7 +70,7 @@ def compare(request: Request, upstream: str) -> None:
     assert got.system() == said.system() or "format" in excused  # the setting is then requested in the prompt
     assert got.conversation() == said.conversation()
     for name, value in said.settings().items():
-        if value is not None and name not in excused:
+        if value not in (None, DEFAULTS.get(name)) and name not in excused:
             assert (name, got.settings(outgoing.stop)[name]) == (name, value)
 
 

@@ -32,6 +32,8 @@ Identity = tuple[str | None, str]
 _ERROR = "[error] "
 _ELSEWHERE = re.compile(r"\n*\[\w+: in the next user message\]|From the result of the tool call \S+:\n*")
 _BUCKETS = {"minimal": "low", "xhigh": "high", "max": "high"}
+# Values that need not be sent: every model has them by default, and some models refuse the field.
+DEFAULTS = {"temperature": 1, "top_p": 1}
 # Notices that explain a different setting.
 EXCUSES = {
     "max-tokens-raised": "max_tokens",

@@ -9,14 +9,30 @@ from __future__ import annotations
 import ipaddress
 import os
 import shlex
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import msgspec
 
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
+from ..model.messages import Effort
 from .types import KeyRef, LoopsConfig, ModelConfig, PriceConfig, TargetConfig, TlsConfig
-from .values import Context, InvalidValue, Read, flag, kind, nearest, number, params, path, table, text, whole
+from .values import (
+    Context,
+    InvalidValue,
+    Read,
+    choice,
+    flag,
+    kind,
+    list_of,
+    nearest,
+    number,
+    params,
+    path,
+    table,
+    text,
+    whole,
+)
 
 
 class ConfigKey(msgspec.Struct, frozen=True):
@@ -104,6 +120,12 @@ MODEL: Keys = {
         "The longest answer, in tokens. Dragoman lowers requests for more to it.",
     ),
     "reasons": ConfigKey(flag, "true or false", "its known value", "Whether it accepts reasoning settings."),
+    "efforts": ConfigKey(
+        list_of(choice(*get_args(Effort))),
+        "list of strings",
+        "its known ones",
+        "The reasoning efforts that it accepts. A request for another one gets the nearest.",
+    ),
     "images": ConfigKey(
         flag,
         "true or false",
@@ -120,7 +142,19 @@ MODEL: Keys = {
     "sampling": ConfigKey(
         flag, "true or false", "its known value", "Whether it accepts `temperature`, `top_p` and penalties."
     ),
+    "stop": ConfigKey(
+        flag,
+        "true or false",
+        "its known value",
+        "Whether it accepts Chat's `stop`. If not, Dragoman ends its answer there.",
+    ),
     "verbosity": ConfigKey(flag, "true or false", "its known value", "Whether it accepts `verbosity`."),
+    "max_tokens": ConfigKey(
+        flag,
+        "true or false",
+        "its known value",
+        "Whether it accepts Chat's `max_tokens`. If not, it gets `max_completion_tokens`.",
+    ),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -36,7 +36,10 @@ class ConfigError(DragomanError):
         self.problems = problems
 
 
-_MODEL_FACTS = ("reasons", "images", "audio", "search", "media_results", "sampling", "verbosity")
+_MODEL_FACTS = (
+    *("reasons", "efforts", "images", "audio", "search", "media_results"),
+    *("sampling", "stop", "verbosity", "max_tokens"),
+)
 
 
 class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,14 +84,17 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     context: int | None = None
     max_output: int | None = None
     reasons: bool | None = None
+    efforts: tuple[str, ...] | None = None
     images: bool | None = None
     audio: bool | None = None
     search: bool | None = None
     media_results: bool | None = None
     sampling: bool | None = None
+    stop: bool | None = None
     verbosity: bool | None = None
+    max_tokens: bool | None = None
 
-    def facts(self) -> dict[str, bool]:
+    def facts(self) -> dict[str, Any]:
         """The facts that the config sets. They replace those that `protocols.model_facts` finds by name."""
         given = {name: getattr(self, name) for name in _MODEL_FACTS}
         return {name: value for name, value in given.items() if value is not None}

@@ -36,6 +36,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Does the model accept a reasoning budget in tokens?"""
     thinking_effort: bool | None = None
     """Does the model accept a reasoning effort (`low`, `high`, …)?"""
+    efforts: tuple[str, ...] | None = None
+    """The reasoning efforts that it accepts."""
     least_effort: str = ""
     least_budget: int | None = None
     most_budget: int | None = None
@@ -53,6 +55,12 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Does it take `temperature`, `top_p`, penalties and log probabilities?"""
     samples_unreasoned: bool = False
     """It takes them while it does not reason."""
+    reasons_unasked: bool = False
+    """It reasons unless a request says `none`."""
+    stop: bool | None = None
+    """Does it take stop sequences?"""
+    max_tokens: bool | None = None
+    """Does it take Chat's `max_tokens`? If not, it wants `max_completion_tokens`."""
     verbosity: bool | None = None
     """Does it take `verbosity`?"""
     one_sampling: bool = False
@@ -85,6 +93,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 _KEYS = frozenset({"match", "says", "of", "from", "before"})
+_QUOTED = re.compile(r"['\"`](\w+)['\"`]")
 
 
 @cache
@@ -101,8 +110,9 @@ def _read(kind: str) -> Iterator[_Entry]:
     document = _document()
     versions = {name: re.compile(pattern) for name, pattern in document["versions"].items()}
     for entry in document[kind]:
-        facts = {key: value for key, value in entry.items() if key not in _KEYS}
-        msgspec.convert(facts, ModelFacts)  # raises if the file has a value of the wrong type
+        given = {key: value for key, value in entry.items() if key not in _KEYS}
+        read = msgspec.convert(given, ModelFacts)  # raises if the file has a value of the wrong type
+        facts = {key: getattr(read, key) for key in given}
         pattern = entry.get("match") or entry.get("says")
         yield _Entry(
             facts,
@@ -120,14 +130,6 @@ def _version(text: str | None) -> _Version | None:
     return int(major), int(minor or 0)
 
 
-def _fitting(kind: str, text: str) -> _Facts:
-    facts: _Facts = {}
-    for entry in _entries(kind):
-        if entry.fits(text):
-            facts |= entry.facts
-    return facts
-
-
 @lru_cache(maxsize=1024)
 def known_facts(model: str) -> ModelFacts:
     """The facts that a model's name implies.
@@ -135,7 +137,11 @@ def known_facts(model: str) -> ModelFacts:
     >>> known_facts("gpt-4.1").reasons, known_facts("openai/o3").reasons, known_facts("my-model").reasons
     (False, True, None)
     """
-    return ModelFacts(**_fitting("models", model.lower()))
+    name, facts = model.lower(), _Facts()
+    for entry in _entries("models"):
+        if entry.fits(name):
+            facts |= entry.facts
+    return ModelFacts(**facts)
 
 
 def facts_in_refusal(refusal: str) -> _Facts:
@@ -143,5 +149,18 @@ def facts_in_refusal(refusal: str) -> _Facts:
 
     >>> facts_in_refusal("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
     {'reasons': False}
+    >>> facts_in_refusal("'reasoning_effort' does not support 'max'. Supported values are: 'low' and 'high'.")
+    {'efforts': ('low', 'high')}
     """
-    return _fitting("refusals", refusal.lower())
+    text, facts = refusal.lower(), _Facts()
+    for entry in _entries("refusals"):
+        found = entry.match.search(text) if entry.match else None
+        if found is not None:
+            facts |= entry.facts | _listed(found)
+    return facts
+
+
+def _listed(found: re.Match[str]) -> _Facts:
+    """The quoted words in each group, which has the name of a fact."""
+    words = {name: tuple(_QUOTED.findall(text or "")) for name, text in found.groupdict().items()}
+    return {name: each for name, each in words.items() if each}

@@ -97,3 +97,30 @@ def _hex(character: str) -> str:
 
 def _digest(id: str) -> str:
     return hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class UniqueIds:
+    """Call ids that are legal and unique for the upstream. Ask in the order of the conversation.
+
+    Some providers (Bedrock Mantle: `call_0`) use the same id in every turn. Others refuse an id that they
+    have seen (Anthropic), or match a result to its call by the id alone.
+    """
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._used: set[str] = set()
+        self._unanswered: dict[str, list[str]] = {}
+
+    def call(self, id: str) -> str:
+        first = given = for_upstream(id, self._rule)
+        again = 1
+        while given in self._used:
+            again += 1
+            given = for_upstream(f"{first}_{again}", self._rule)
+        self._used.add(given)
+        self._unanswered.setdefault(id, []).append(given)
+        return given
+
+    def result(self, id: str) -> str:
+        waiting = self._unanswered.get(id)
+        return waiting.pop(0) if waiting else for_upstream(id, self._rule)

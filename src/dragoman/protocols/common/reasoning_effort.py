@@ -6,7 +6,12 @@ The buckets are chosen so that a level that became a budget becomes the same lev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, get_args
+
 from ...model.messages import Effort, Reasoning
+from ..model_facts import ModelFacts
+from .notices import Notices
 
 # Anthropic's minimum is 1,024. Gemini 2.5 Flash allows 24,576, and Pro 32,768.
 BUDGETS: dict[Effort, int] = {
@@ -18,6 +23,7 @@ BUDGETS: dict[Effort, int] = {
     "xhigh": 32_768,
     "max": 32_768,
 }
+_ORDER: tuple[str, ...] = get_args(Effort)
 _BUCKETS: tuple[tuple[int, Effort], ...] = ((0, "none"), (4096, "low"), (16_384, "medium"))
 
 
@@ -38,3 +44,24 @@ def effort(wanted: Reasoning | None) -> Effort | None:
         if wanted.budget <= most:
             return level
     return "high"
+
+
+def nearest(wanted: str, offered: Sequence[str]) -> str:
+    """The offered effort next to `wanted`; of two that are equally near, the lower one, but not `none`.
+
+    >>> nearest("max", ["low", "high"]), nearest("minimal", ["none", "low"]), nearest("none", ["low", "high"])
+    ('high', 'low', 'low')
+    """
+    thinking = [one for one in offered if one != "none"] or offered
+    return min(thinking, key=lambda one: (abs(_ORDER.index(one) - _ORDER.index(wanted)), _ORDER.index(one)))
+
+
+def fitting(wanted: Any, takes: ModelFacts, model: str, notices: Notices) -> Any:
+    """The effort that the model accepts instead of `wanted`. Unknown words stay as they are."""
+    offered = [one for one in takes.efforts or () if one in _ORDER]
+    if wanted in offered or not offered or wanted not in _ORDER:
+        return wanted
+    given = nearest(wanted, offered)
+    rule = "effort-raised" if _ORDER.index(given) > _ORDER.index(wanted) else "effort-lowered"
+    notices.warn(rule, "settings.reasoning", f"{model} does not take the effort {wanted}: {given} instead")
+    return given

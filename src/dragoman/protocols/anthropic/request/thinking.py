@@ -36,9 +36,9 @@ def write_thinking(
     if takes.thinking_effort is False:
         return (_with_budget(wanted, max_tokens, notices) if asked else None), None
     if wanted.budget and takes.thinking_budget is not False:
-        return _with_budget(wanted, max_tokens, notices), _effort(wanted, notices)
+        return _with_budget(wanted, max_tokens, notices), _effort(wanted, target, notices)
     thinking = _shown({"type": "adaptive"}, wanted) if asked else None
-    return thinking, _effort(wanted, notices)
+    return thinking, _effort(wanted, target, notices)
 
 
 def unchanged_thinking(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
@@ -66,12 +66,52 @@ def _off(target: Target, notices: Notices) -> Obj | None:
     return {"type": "disabled"}
 
 
-def _effort(wanted: Reasoning, notices: Notices) -> str | None:
+def _effort(wanted: Reasoning, target: Target, notices: Notices) -> str | None:
     effort = reasoning_effort.effort(wanted)
     if effort == "minimal":
         notices.warn("effort-raised", _PATH, "Anthropic's lowest effort is low")
         return "low"
-    return effort
+    return reasoning_effort.fitting(effort, target.takes, target.model, notices)
+
+
+def fitted(body: Obj, wanted: Reasoning | None, target: Target, notices: Notices) -> Obj:
+    """An Anthropic client's `body`, with reasoning settings that the target's model takes.
+
+    A route may send the request to another model than the client has in mind.
+    """
+    thinking, takes = body.get("thinking"), target.takes
+    kind = thinking.get("type") if is_object(thinking) else None
+    off = kind in (None, "disabled")
+    unfit = (
+        (takes.reasons is False and not off)
+        or (takes.always_reasons and kind == "disabled")
+        or (takes.thinking_budget is False and kind == "enabled")
+        or (takes.thinking_effort is False and kind == "adaptive")
+    )
+    if unfit:
+        changed, effort = write_thinking(wanted, target, body.get("max_tokens") or 0, notices)
+        return _with_effort(_replaced(body, "thinking", changed), effort)
+    given = body.get("output_config")
+    effort = given.get("effort") if is_object(given) else None
+    if effort is None:
+        return body
+    if takes.reasons is False or (takes.thinking_effort is False and not takes.efforts):
+        notices.warn("reasoning-dropped", _PATH, f"{target.model} takes no effort")
+        return _with_effort(body, None)
+    return _with_effort(body, reasoning_effort.fitting(effort, takes, target.model, notices))
+
+
+def _with_effort(body: Obj, effort: str | None) -> Obj:
+    given = body.get("output_config")
+    config: Obj = given if is_object(given) else {}
+    return _replaced(body, "output_config", _replaced(config, "effort", effort) or None)
+
+
+def _replaced(fields: Obj, key: str, value: Any) -> Obj:
+    rest = {name: one for name, one in fields.items() if name != key}
+    if value is None:
+        return rest
+    return {**fields, key: value}
 
 
 def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:

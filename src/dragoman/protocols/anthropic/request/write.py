@@ -13,7 +13,7 @@ from ..answer.decoder import NAME
 from .cache_marks import mark_request, marks_nothing
 from .restore import restored_messages
 from .supported import is_own
-from .thinking import think_if_signed, unchanged_thinking, write_thinking
+from .thinking import fitted, think_if_signed, unchanged_thinking, write_thinking
 from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
 from .write_tools import JSON_ONLY, schema_in_words, write_format, write_tool_choice
@@ -62,18 +62,26 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         thinking = think_if_signed(given.get("thinking"), messages, notices)
         if thinking is not given.get("thinking"):
             body["thinking"] = thinking
-    if target.anthropic_version == _WITHOUT_SAMPLING:
-        # The upstream's version is a fact of the config and may be newer than the version that the client was
-        # written for.
-        for key in _SAMPLING:
-            if body.pop(key, None) is not None:
-                _drop_sampling(key, "this version of the API refuses it", notices)
+    body = fitted(body, request.settings.reasoning, target, notices)
+    why = _unsampled(target)
+    for key in _SAMPLING if why else ():
+        if body.pop(key, None) is not None:
+            _drop_sampling(key, why, notices)
     # `True`, not "blocks": this mark is for the whole request. GLM, which also speaks this protocol, answers
     # 400 to the field.
     if target.cache_marks is True and marks_nothing(request):
         body["cache_control"] = mark_request(notices)
     names = ToolNames(request.tools, _AS_GIVEN)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), betas=request.betas)
+
+
+def _unsampled(target: Target) -> str:
+    """Why no sampling setting can be sent. Empty: they can."""
+    # The upstream's version is a fact of the config and may be newer than the version that the client was
+    # written for.
+    if target.anthropic_version == _WITHOUT_SAMPLING:
+        return "this version of the API refuses it"
+    return f"{target.model} does not take it" if target.takes.sampling is False else ""
 
 
 def _drop_sampling(key: str, why: str, notices: Notices) -> None:
@@ -100,8 +108,11 @@ class _Writer:
         prompt = writer.write(self._target.ids or IDS, self._instruction())
         body = {key: value for key, value in self._body(prompt).items() if value is not None}
         unsupported.warn_dropped(self._settings, _NO_COUNTERPART, self._notices)
+        body = self._with_extras(body)
+        if self._own:
+            body = fitted(body, self._settings.reasoning, self._target, self._notices)
         return Outgoing(
-            members=self._with_extras(body),
+            members=body,
             path=PATH,
             names=self._names,
             notices=self._notices.all(),
@@ -202,10 +213,9 @@ class _Writer:
 
     def _unsampled(self, key: str, kept: Obj, thinks: bool) -> str | None:
         """Why a setting cannot be sent; None if it can."""
-        if self._target.anthropic_version == _WITHOUT_SAMPLING:
-            return "this version of the API refuses it"
-        if self._own:
-            return None
+        never = _unsampled(self._target)
+        if never or self._own:
+            return never or None
         least, most = _SAMPLING[key]
         if thinks and not least <= kept[key] <= most:
             return "a thinking model does not take it"

@@ -17,8 +17,7 @@ from ....model.messages import (
     ToolResult,
 )
 from ...common import cache_breakpoints
-from ...common import call_ids as ids
-from ...common.call_ids import IdRule
+from ...common.call_ids import UniqueIds
 from ...common.fields import Obj
 from ...common.freeform import arguments_object
 from ...common.notices import Notices
@@ -57,36 +56,12 @@ def _nearest(ttl: str) -> str:
     return "1h" if ttl.endswith(("h", "d")) else "5m"
 
 
-class CallIds:
-    """Call ids that are legal and unique for the upstream.
-
-    Some providers (Bedrock Mantle: `call_0`) use the same id in every turn. Anthropic requires unique ids.
-    """
-
-    def __init__(self, rule: IdRule) -> None:
-        self._rule = rule
-        self._used: set[str] = set()
-        self._unanswered: dict[str, list[str]] = {}
-
-    def call(self, id: str) -> str:
-        first = given = ids.for_upstream(id, self._rule)
-        again = 1
-        while given in self._used:
-            again += 1
-            given = ids.for_upstream(f"{first}_{again}", self._rule)
-        self._used.add(given)
-        self._unanswered.setdefault(id, []).append(given)
-        return given
-
-    def result(self, id: str) -> str:
-        waiting = self._unanswered.get(id)
-        return waiting.pop(0) if waiting else ids.for_upstream(id, self._rule)
-
-
 class BlockWriter:
     """Writes parts. Call it in the order of the prompt: ids and cache marks depend on it."""
 
-    def __init__(self, names: ToolNames, ids: CallIds, marks: Marks, notices: Notices, *, own: bool) -> None:
+    def __init__(
+        self, names: ToolNames, ids: UniqueIds, marks: Marks, notices: Notices, *, own: bool
+    ) -> None:
         self._names = names
         self._ids = ids
         self._marks = marks

@@ -13,7 +13,7 @@ import msgspec
 from ....model.messages import Message, Request, Text, ToolCall
 from ...base import Target
 from ...common import cache_breakpoints
-from ...common.call_ids import IdRule
+from ...common.call_ids import IdRule, UniqueIds
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
@@ -21,7 +21,7 @@ from ...common.turns import PLACEHOLDER, MergedTurn, note_placeholder, note_pref
 from .cache_marks import mark_prompt, marks_nothing
 from .restore import is_top_level_system, restored
 from .supported import ContentFilter, is_own
-from .write_blocks import BlockWriter, CallIds, Marks
+from .write_blocks import BlockWriter, Marks
 from .write_tools import ToolWriter
 
 
@@ -61,7 +61,7 @@ class PromptWriter:
         )
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools = writer.offered()
-        blocks = BlockWriter(self._names, CallIds(rule), marks, self._notices, own=self._own)
+        blocks = BlockWriter(self._names, UniqueIds(rule), marks, self._notices, own=self._own)
         leading = _leading(messages)
         system = _system(messages[:leading], blocks, instruction)
         written = self._conversation(messages[leading:], blocks)

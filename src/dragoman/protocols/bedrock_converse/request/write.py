@@ -66,7 +66,7 @@ def _members(request: Request, target: Target, names: ToolNames, notices: Notice
         "inferenceConfig": inference(request.settings, target, notices, thinks=bool(thinking)),
         "toolConfig": tools.config(has_calls=has_calls, thinks=bool(thinking)),
         "additionalModelRequestFields": thinking,
-        "outputConfig": output_config(request.settings, target),
+        "outputConfig": output_config(request.settings, target, notices),
         "serviceTier": service_tier(request.settings),
     }
     return {key: value for key, value in body.items() if value}

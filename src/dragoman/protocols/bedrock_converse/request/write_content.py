@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ....model.messages import Cache, Media, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ...base import Target
-from ...common import cache_breakpoints, call_ids
-from ...common.call_ids import IdRule
+from ...common import cache_breakpoints
+from ...common.call_ids import IdRule, UniqueIds
 from ...common.fields import Obj
 from ...common.freeform import arguments_object
 from ...common.notices import Notices
@@ -27,7 +27,7 @@ class ContentWriter:
     def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
         self._names = names
         self._notices = notices
-        self._ids = target.ids or IDS
+        self._ids = UniqueIds(target.ids or IDS)
         # A model without a prompt cache refuses a request with cache points.
         self._marks = cache_breakpoints.MOST if target.cache_marks else 0
         self._documents = 0
@@ -69,7 +69,7 @@ class ContentWriter:
         if isinstance(part, ToolCall):
             return {
                 "toolUse": {
-                    "toolUseId": call_ids.for_upstream(part.id, self._ids),
+                    "toolUseId": self._ids.call(part.id),
                     "name": self._names.out(part.name, part.namespace),
                     "input": arguments_object(part, self._notices),
                 }
@@ -87,7 +87,7 @@ class ContentWriter:
         content = [self._block(part) for part in result.parts]
         if result.is_error and not content:
             content = [{"text": FAILED_SILENTLY}]
-        written: Obj = {"toolUseId": call_ids.for_upstream(result.call_id, self._ids), "content": content}
+        written: Obj = {"toolUseId": self._ids.result(result.call_id), "content": content}
         return written | {"status": "error"} if result.is_error else written
 
     def _media(self, media: Media) -> Obj:

@@ -21,9 +21,12 @@ def inference(settings: Settings, target: Target, notices: Notices, *, thinks: b
     if most is None and thinks:
         most = target.default_max_tokens  # the budget counts toward it, and the default is small
     temperature, top_p = settings.temperature, settings.top_p
-    if thinks:
-        temperature = _dropped("temperature", temperature, "a thinking model does not take it", notices)
-        top_p = _dropped("top_p", top_p, "a thinking model does not take it", notices)
+    if thinks or target.takes.sampling is False:
+        why = f"{target.model} does not take it" + (
+            "" if target.takes.sampling is False else " while it thinks"
+        )
+        temperature = _dropped("temperature", temperature, why, notices)
+        top_p = _dropped("top_p", top_p, why, notices)
     elif target.takes.one_sampling and temperature is not None:
         top_p = _dropped("top_p", top_p, "temperature and top_p exclude each other", notices)
     if temperature is not None and temperature > 1:
@@ -69,7 +72,7 @@ def reasoning(settings: Settings, target: Target, notices: Notices) -> Obj:
     return {"thinking": {"type": "enabled", "budget_tokens": bounded}}
 
 
-def output_config(settings: Settings, target: Target) -> Obj:
+def output_config(settings: Settings, target: Target, notices: Notices) -> Obj:
     """Write `outputConfig`: a schema and an effort, for models that are known to take them."""
     config: Obj = {}
     wanted, takes = settings.format, target.takes
@@ -79,7 +82,7 @@ def output_config(settings: Settings, target: Target) -> Obj:
         config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
     effort = reasoning_effort.effort(settings.reasoning)
     if effort not in (None, "none") and takes.thinking_budget is False:
-        config["effort"] = "low" if effort == "minimal" else effort
+        config["effort"] = reasoning_effort.fitting(effort, takes, target.model, notices)
     return config
 
 

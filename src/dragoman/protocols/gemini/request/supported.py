@@ -136,8 +136,9 @@ class ContentFilter:
         kind = media.media_type or guessed_type(media.url or "") or guessed_type(media.name or "")
         if not kind and media.kind == "document":
             kind = "application/pdf"  # OpenAI's file parts have no media type, and nearly all are PDF
-        if not kind:
+        if not kind and media.url is None:
             raise BadRequest("Gemini requires the media type", f"{path}.media_type")
+        # The address of a page or of an image service does not tell the type. Gemini asks its server.
         return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)
 
 

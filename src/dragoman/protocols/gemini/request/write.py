@@ -10,13 +10,13 @@ from ...common import unsupported
 from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
-from .keys import GEMINI, is_from_gemini
+from .keys import GEMINI, Fields, is_from_gemini
 from .paths import path
 from .read_settings import merged
 from .restore import restored_contents
 from .supported import ContentFilter
 from .write_contents import IDS, ContentWriter, system_instruction
-from .write_settings import emulates_format, generation_config, service_tier, stops
+from .write_settings import emulates_format, generation_config, refuses, service_tier, stops, thinking_config
 from .write_tools import ToolWriter
 
 __all__ = ["IDS", "NAMES", "write_request"]
@@ -30,17 +30,18 @@ _UNCHANGED = NameRule(r"(?s).*", 1 << 16)
 def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body and the path of a `generateContent` request."""
     address = path(target.model, request.stream)
+    notices = Notices(target.strict)
     if is_from_gemini(request.raw):
         names = ToolNames(request.tools, _UNCHANGED)
-        return Outgoing(members=_same(request, request.raw.value, target), path=address, names=names)
-    notices = Notices(target.strict)
+        body = _same(request, request.raw.value, target, notices)
+        return Outgoing(members=body, path=address, names=names, notices=notices.all())
     names = ToolNames(request.tools, _UNCHANGED if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
     remaining = stops(request.settings, notices)[1]
     return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
 
 
-def _same(request: Request, value: Obj, target: Target) -> Obj:
+def _same(request: Request, value: Obj, target: Target, notices: Notices) -> Obj:
     """The client's own body, without the model's name and the values that Dragoman put into it."""
     body = dict(value)
     if isinstance(body.get("model"), str):
@@ -50,7 +51,20 @@ def _same(request: Request, value: Obj, target: Target) -> Obj:
     contents = restored_contents(request.messages, target)
     if contents is not None:
         body["contents"] = contents
-    return body
+    return _thinkable(body, request, target, notices)
+
+
+def _thinkable(body: Obj, request: Request, target: Target, notices: Notices) -> Obj:
+    """A Gemini client's body, with a `thinkingConfig` that the model takes."""
+    top = Fields(body, "")
+    config = top.child("generationConfig")
+    given = config and config.mapping("thinkingConfig")
+    if config is None or given is None or not refuses(given, target):
+        return body
+    rest = {key: value for key, value in config.value.items() if key != config.key("thinkingConfig")}
+    fitted = thinking_config(request.settings.reasoning, target, notices)
+    changed = rest | ({config.key("thinkingConfig"): fitted} if fitted else {})
+    return {**body, top.key("generationConfig"): changed}
 
 
 def _own_tools(request: Request) -> bool:
@@ -81,7 +95,7 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     }
     body = {key: value for key, value in body.items() if value}
     if own:
-        body = merged(body, _own_fields(request))
+        body = _thinkable(merged(body, _own_fields(request)), request, target, notices)
     return body
 
 

@@ -163,7 +163,8 @@ def media_part(media: Media) -> Obj:
     if is_from_gemini(media.raw):
         return {k: v for k, v in media.raw.value.items() if k not in _SIGNATURES}
     if media.url is not None:
-        return {"fileData": {"mimeType": media.media_type, "fileUri": media.url}}
+        kind = {"mimeType": media.media_type} if media.media_type else {}
+        return {"fileData": {**kind, "fileUri": media.url}}
     return {"inlineData": {"mimeType": media.media_type, "data": media.data or ""}}
 
 

@@ -7,7 +7,7 @@ from ...base import Target
 from ...common import reasoning_effort, schemas, unsupported
 from ...common.fields import Obj
 from ...common.notices import Notices
-from .keys import is_from_gemini
+from .keys import Fields, is_from_gemini
 
 # Google documents at most five.
 _STOPS = 5
@@ -138,6 +138,21 @@ def thinking_config(wanted: Reasoning | None, target: Target, notices: Notices) 
     return {key: value for key, value in config.items() if value is not None} or None
 
 
+def refuses(given: Obj, target: Target) -> bool:
+    """Does the model refuse a Gemini client's `thinkingConfig`? It may have been meant for another model."""
+    takes = target.takes
+    if takes.reasons is False:
+        return True
+    fields = Fields(given, "")
+    level, budget = fields.get("thinkingLevel"), fields.get("thinkingBudget")
+    if level is not None:
+        too_low = str(level).lower() == "minimal" and takes.least_effort not in ("", "minimal")
+        return takes.thinking_effort is False or too_low
+    if not isinstance(budget, int) or budget == _DYNAMIC:
+        return False
+    return not (takes.least_budget or 0) <= budget <= (takes.most_budget or budget)
+
+
 def _level(effort: Effort, target: Target, notices: Notices) -> str:
     least = target.takes.least_effort.upper() or _LEVELS["minimal"]
     if effort == "none":
@@ -162,9 +177,13 @@ def _budget(wanted: Reasoning, effort: Effort | None, target: Target, notices: N
 
 
 def _bounded(budget: int, target: Target, notices: Notices) -> int:
-    most = target.takes.most_budget
-    if most is None or budget <= most:
-        return budget
-    message = f"{target.model} thinks for at most {most} tokens"
-    notices.warn("effort-lowered", "settings.reasoning", message)
-    return most
+    takes, rule = target.takes, ""
+    if takes.most_budget is not None and budget > takes.most_budget:
+        rule, budget = "effort-lowered", takes.most_budget
+    elif budget > 0 and takes.least_budget and budget < takes.least_budget:
+        rule, budget = "effort-raised", takes.least_budget
+    if rule:
+        notices.warn(
+            rule, "settings.reasoning", f"the thinking budget of {target.model} can only be {budget}"
+        )
+    return budget

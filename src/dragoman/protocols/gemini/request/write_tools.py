@@ -86,15 +86,14 @@ class ToolWriter:
         if is_from_gemini(tool.raw):
             return tool.raw.value
         kind = tool.hosted or tool.name
-        if kind == "mcp":
-            return _server(reachable(tool, path, filters=False))
+        server = _server(reachable(tool, path, filters=False)) if kind == "mcp" else None
         # A prefix, because Anthropic's types end with a date.
-        own = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
+        name = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
         apart = self._has_functions and self._target.takes.hosted_with_tools is False
-        if own is None or apart:
+        if apart or (server is None and name is None):
             self._notices.warn("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
             return None
-        return {own: {}}
+        return {name: {}} if name else server
 
     def _calling(self) -> Obj | None:
         choice = self._choice

@@ -60,13 +60,16 @@ def _refusal(part: RefusalPart, raw: msgspec.Raw, where: str) -> Part:
 
 
 def _image(part: ImagePart, raw: msgspec.Raw, where: str) -> Part:
-    media_type, data, url = _location(part.image_url.url, f"{where}.image_url.url")
+    given, at, detail = part.image_url, f"{where}.image_url", None
+    if not isinstance(given, str):
+        given, at, detail = given.url, f"{at}.url", given.detail
+    media_type, data, url = _location(given, at)
     return Media(
         kind="image",
         media_type=media_type,
         data=data,
         url=url,
-        detail=part.image_url.detail,
+        detail=detail,
         cache=part.cache,
     )
 

@@ -134,7 +134,7 @@ def _format(body: Obj) -> Format | None:
     return Format(
         "schema",
         schema=mapping(described, "schema", where),
-        name=need_string(described, "name", where),
+        name=string(described, "name", where),  # OpenAI requires it, Perplexity does not
         strict=boolean(described, "strict", where),
         description=string(described, "description", where),
     )

@@ -115,7 +115,8 @@ class ImageUrl(msgspec.Struct, frozen=True, gc=False):
 
 
 class ImagePart(Part, tag="image_url", frozen=True, gc=False):
-    image_url: ImageUrl
+    image_url: ImageUrl | str
+    """Clients of Mistral send the URL itself."""
 
 
 class VideoPart(Part, tag="video_url", frozen=True, gc=False):

@@ -13,7 +13,7 @@ from ...common.tool_names import NameRule, ToolNames
 from .read_tools import typed_choice
 from .shared import IDS, NAME, NAMES, PATH, Writing
 from .write_messages import write_messages
-from .write_own import own_messages
+from .write_own import fit_own_settings, own_messages
 from .write_settings import split_stops, write_settings
 from .write_tools import WEB_SEARCH, own_tools, searches, write_tools
 
@@ -44,7 +44,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     if request.stream:
         members["stream"] = True
         members["stream_options"] = {**(options if own else {}), "include_usage": True}
-    stop = split_stops(request.settings, notices)[1]
+    stop = split_stops(request.settings, writing)[1]
     members["messages"] = write_messages(request.messages, writing)
     return Outgoing(members=members, path=PATH, names=writing.names, notices=notices.all(), stop=stop)
 
@@ -61,13 +61,12 @@ def _unchanged(request: Request, raw: Obj, target: Target) -> Outgoing:
         body["tool_choice"] = typed_choice(raw["tool_choice"])
     if raw.get(WEB_SEARCH) is not None and not searches(writing, WEB_SEARCH):
         del body[WEB_SEARCH]
-    if raw.get("reasoning_effort") is not None and not writing.reasons():
-        del body["reasoning_effort"]
+    stop = fit_own_settings(body, request.settings, writing)
     if raw.get("stream"):
         # The receipt needs the usage, and aider, LangChain and openai-agents do not ask for it. The client
         # gets the extra chunk only if it asked.
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
-    return Outgoing(members=body, path=PATH, names=writing.names, notices=notices.all())
+    return Outgoing(members=body, path=PATH, names=writing.names, notices=notices.all(), stop=stop)
 
 
 def _rule(own: bool, target: Target) -> NameRule:

@@ -9,6 +9,7 @@ import msgspec
 
 from ....model.errors import BadRequest
 from ....model.messages import Media, Message, Opaque, Part, Raw, Text, ToolCall, ToolResult
+from ...common import inline_media
 from ...common.cache_breakpoints import is_marked, surplus, unmarked
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
@@ -140,16 +141,18 @@ class _MessageList:
         (openai-openapi#523, litellm#20403).
         """
         writing = self._writing
-        id = writing.id(result.call_id)
+        id, where = writing.id(result.call_id), f"messages[{index}].parts[{at}]"
         texts: list[Content] = []
         for part in marked_parts(result):
             if isinstance(part, Text):
                 texts.append(part)
                 if part.citations:
                     drop_citations(writing, index, at)
+            elif part.kind == "document" and inline_media.text_of(part, where) is not None:
+                texts.append(media_part(part, writing, where))
             else:
                 texts.append(Text(f"[{part.kind}: in the next user message]"))
-                self._hold_media(part, id, f"messages[{index}].parts[{at}]")
+                self._hold_media(part, id, where)
         if result.cache is not None and texts and isinstance(last := texts[-1], Text):
             texts[-1] = msgspec.structs.replace(last, cache=result.cache)
         self._open_calls.pop(result.call_id, None)

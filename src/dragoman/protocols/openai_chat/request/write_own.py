@@ -3,6 +3,8 @@
 Three things must not reach the upstream: ids that Dragoman escaped for the client, envelopes with the
 reasoning of another issuer, and the fields `index` and `parsed_arguments` of calls. OpenAI's stream helper
 adds these two, agents echo them, and upstreams refuse them. No message is changed in place.
+
+Settings stay as they are, too, except those that the model is known to refuse.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Message, Raw
+from ....model.messages import Message, Raw, Settings
 from ...base import Target
 from ...common.call_ids import for_upstream, from_client
 from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
+from ...common.reasoning_effort import fitting
+from ...common.sampling import left_out
 from ...common.sealed_reasoning import Envelope
 from ...common.typed_json import items
 from .reasoning import WORDS, call_seal, details_of, envelope_in
-from .shared import goes_back, without
+from .shared import Writing, goes_back, without
+from .write_settings import MODERN_BOUND, split_stops
 
 
 def may_pass(raw: Raw, target: Target) -> bool:
@@ -39,6 +44,26 @@ def own_messages(
         item if message.raw is None else own_message(message.raw, target, notices, f"messages[{index}]")
         for index, (message, item) in enumerate(pairs)
     ]
+
+
+def fit_own_settings(body: Obj, settings: Settings, writing: Writing) -> tuple[str, ...]:
+    """Change the settings in `body` that the model refuses. Return the stop sequences to emulate."""
+    takes, model, notices = writing.target.takes, writing.target.model, writing.notices
+    for name in left_out(settings, takes, model, notices):
+        body.pop(name)
+        if name == "logprobs":
+            body.pop("top_logprobs", None)
+    effort = body.get("reasoning_effort")
+    if effort is not None and not writing.reasons():
+        del body["reasoning_effort"]
+    elif effort is not None:
+        body["reasoning_effort"] = fitting(effort, takes, model, notices)
+    if takes.max_tokens is False and body.get("max_tokens") is not None:
+        body.setdefault(MODERN_BOUND, body.pop("max_tokens"))
+    if takes.stop is not False or "stop" not in body:
+        return ()
+    del body["stop"]
+    return split_stops(settings, writing)[1]
 
 
 def own_message(raw: Raw, target: Target, notices: Notices, where: str) -> Any:

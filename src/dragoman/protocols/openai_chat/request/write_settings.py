@@ -8,11 +8,11 @@ from functools import lru_cache
 from ....model.messages import Format, Settings
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj
-from ...common.notices import Notices
 from ...common.sampling import within_model
 from ...common.schemas import EVERYTHING, no_loss, output_schema, strict_ready
 from .shared import Writing
 
+MODERN_BOUND = "max_completion_tokens"
 # OpenAI refuses a fifth.
 _MOST_STOPS = 4
 _LONGEST_USER = 64
@@ -33,7 +33,10 @@ _TIERS = {
 def write_settings(settings: Settings, writing: Writing) -> Obj:
     bound = settings.max_tokens
     # OpenAI's reasoning models refuse `max_tokens`. Not every other server knows `max_completion_tokens`.
-    fields: Obj = {} if bound is None else {writing.target.max_tokens_field: bound}
+    modern = writing.target.takes.max_tokens is False
+    fields: Obj = (
+        {} if bound is None else {MODERN_BOUND if modern else writing.target.max_tokens_field: bound}
+    )
     return fields if settings == _only(bound) else fields | _further(settings, writing)
 
 
@@ -44,9 +47,8 @@ def _only(max_tokens: int | None) -> Settings:
 
 
 def _further(settings: Settings, writing: Writing) -> Obj:
-    if not writing.own:
-        target = writing.target
-        settings = within_model(settings, target.takes, target.model, writing.notices)
+    target = writing.target
+    settings = within_model(settings, target.takes, target.model, writing.notices)
     fields: Obj = {}
     for name in _SAME:
         value = getattr(settings, name)
@@ -55,7 +57,7 @@ def _further(settings: Settings, writing: Writing) -> Obj:
     # The neutral answer has one choice, so `n` is only for Chat on both sides.
     if settings.n is not None and writing.own:
         fields["n"] = settings.n
-    known, _ = split_stops(settings, writing.notices)
+    known, _ = split_stops(settings, writing)
     if known:
         fields["stop"] = list(known)
     if settings.logprobs is not None:
@@ -67,15 +69,19 @@ def _further(settings: Settings, writing: Writing) -> Obj:
         fields["reasoning_effort"] = effort
     if settings.format is not None:
         fields["response_format"] = _format(settings.format, writing)
-    return fields | _top_k(settings, writing) | _account(settings) | _openai_only(settings, writing)
+    return fields | _top_k(settings, writing) | _account(settings, writing) | _openai_only(settings, writing)
 
 
-def split_stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_stops(settings: Settings, writing: Writing) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split stop sequences: those for the upstream, and those that Dragoman emulates (Chat allows four)."""
     wanted = tuple(filter(None, settings.stop))
+    if wanted and writing.target.takes.stop is False:
+        text = f"{writing.target.model} takes no stop sequences: Dragoman looks for them in the answer"
+        writing.notices.note("stop-emulated", "settings.stop", text)
+        return (), wanted
     if len(wanted) > _MOST_STOPS:
         text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
-        notices.warn("stop-truncated", "settings.stop", text)
+        writing.notices.warn("stop-truncated", "settings.stop", text)
     return wanted[:_MOST_STOPS], wanted[_MOST_STOPS:]
 
 
@@ -107,9 +113,10 @@ def _format(wanted: Format, writing: Writing) -> Obj:
     return {"type": "json_schema", "json_schema": described}
 
 
-def _account(settings: Settings) -> Obj:
+def _account(settings: Settings, writing: Writing) -> Obj:
     fields: Obj = {}
-    tier = _TIERS.get((settings.service_tier or "").lower())
+    given = settings.service_tier
+    tier = given if writing.own else _TIERS.get((given or "").lower())  # Groq has tiers of its own
     if tier is not None:
         fields["service_tier"] = tier
     user = unsupported.opaque_user(settings.user, _LONGEST_USER)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -13,7 +12,7 @@ from ...base import Outgoing, Target
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
-from ...common.sampling import within_model
+from ...common.sampling import left_out, within_model
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.items import NAME
 from .raw import IDS, restored_input, without_reasoning
@@ -29,6 +28,9 @@ _UNCHANGED = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
 
 _PATH = "/v1/responses"
 _ENCRYPTED = "reasoning.encrypted_content"
+_LOGPROBS = "message.output_text.logprobs"
+# The neutral names of settings whose members have others.
+_SETTING = {"top_logprobs": "logprobs"}
 # OpenAI refuses a lower `max_output_tokens`.
 _FEWEST_TOKENS = 16
 _LONGEST_USER = 64
@@ -46,7 +48,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     own = _is_own(request)
     names = ToolNames(request.tools, _UNCHANGED if own else NAMES)
     if own and request.raw is not None:
-        body = _unchanged(request.raw, target, notices)
+        body = _unchanged(request.raw, request.settings, target, notices)
     elif own:
         body = _rebuilt(request, target, names, notices)
     else:
@@ -69,11 +71,35 @@ def _is_own(request: Request) -> bool:
     return continues or unsupported.was_sent_in(request, NAME)
 
 
-def _unchanged(raw: Raw, target: Target, notices: Notices) -> Obj:
+def _unchanged(raw: Raw, settings: Settings, target: Target, notices: Notices) -> Obj:
     body: Obj = {**raw.value, "model": target.model}
     if raw.wrapped:
         body["input"] = restored_input(body["input"], target)
-    return _without_reasoning(_without_chat_options(body), target, notices)
+    return _for_model(_without_chat_options(body), settings, target, notices)
+
+
+def _for_model(body: Obj, settings: Settings, target: Target, notices: Notices) -> Obj:
+    """A Responses client's body without settings that the model refuses."""
+    refused = left_out(settings, target.takes, target.model, notices)
+    body = {key: value for key, value in body.items() if _SETTING.get(key, key) not in refused}
+    if "verbosity" in refused:
+        body["text"] = {key: value for key, value in body["text"].items() if key != "verbosity"}
+    if "logprobs" in refused:
+        body = _without_include(body, _LOGPROBS)
+    reasoning = body.get("reasoning")
+    if is_object(reasoning) and target.takes.reasons is not False and "effort" in reasoning:
+        effort = reasoning_effort.fitting(reasoning["effort"], target.takes, target.model, notices)
+        body["reasoning"] = {**reasoning, "effort": effort}
+    return _without_reasoning(body, target, notices)
+
+
+def _without_include(body: Obj, name: str) -> Obj:
+    included = body.get("include")
+    if not is_array(included) or name not in included:
+        return body
+    kept = [each for each in included if each != name]
+    rest = {key: value for key, value in body.items() if key != "include"}
+    return {**rest, "include": kept} if kept else rest
 
 
 def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
@@ -82,15 +108,10 @@ def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
         return body
     if "input" in body:
         body = {**body, "input": without_reasoning(body["input"])}
-    included = body.get("include")
-    listed: list[Any] = included if is_array(included) else []
-    kept = [name for name in listed if name != _ENCRYPTED]
-    if len(kept) < len(listed):
-        body = {**body, "include": kept}
     if body.get("reasoning"):
         notices.warn("reasoning-dropped", "settings.reasoning", f"{target.model} does not reason")
-    left_out = ["reasoning", *([] if kept or not listed else ["include"])]
-    return {key: value for key, value in body.items() if key not in left_out}
+    body = {key: value for key, value in body.items() if key != "reasoning"}
+    return _without_include(body, _ENCRYPTED)
 
 
 def _without_chat_options(body: Obj) -> Obj:
@@ -131,7 +152,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
         body["store"] = settings.store
     if request.stream:
         body["stream"] = True
-    return _without_reasoning(_without_chat_options(_with_extras(body, extras)), target, notices)
+    return _for_model(_without_chat_options(_with_extras(body, extras)), settings, target, notices)
 
 
 def _by_place(tools: tuple[Tool, ...]) -> tuple[list[Tool], list[Tool]]:
@@ -163,7 +184,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     include = [_ENCRYPTED]
     fitted = _fitted(settings, target, notices)
     if fitted.logprobs is not None:
-        include.append("message.output_text.logprobs")
+        include.append(_LOGPROBS)
     body: Obj = {
         "model": target.model,
         **_instructions(messages[:leading]),

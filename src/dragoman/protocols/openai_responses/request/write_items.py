@@ -24,7 +24,7 @@ from ....model.messages import (
 )
 from ...base import Target
 from ...common.cache_breakpoints import trim_openai_marks
-from ...common.call_ids import for_upstream
+from ...common.call_ids import UniqueIds
 from ...common.fields import Obj
 from ...common.tool_names import ToolNames
 from ...common.turns import marked_parts, missing_result, note_prefill
@@ -50,7 +50,7 @@ class ItemWriter:
         self._names = names
         self._parts = parts
         self._notices = parts.notices
-        self._ids = target.ids or IDS
+        self._ids = UniqueIds(target.ids or IDS)
         self._items: list[Any] = []
         self._has_reasoning = False
         paired = [p for m in messages for p in m.parts if type(p) in _PAIRED]
@@ -146,7 +146,7 @@ class ItemWriter:
         # OpenAI refuses an item id with another prefix, and does not require one.
         if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.longest:
             item["id"] = id
-        item["call_id"] = for_upstream(call.id, self._ids)
+        item["call_id"] = self._ids.call(call.id)
         if call.namespace:
             item["namespace"] = call.namespace
         item["name"] = self._names.out(call.name, call.namespace)
@@ -160,7 +160,7 @@ class ItemWriter:
         kind = self._kinds.get(result.call_id, result.kind)
         name = "custom_tool_call_output" if kind == "custom" else "function_call_output"
         output = self._output(result, index)
-        id = for_upstream(result.call_id, self._ids)
+        id = self._ids.result(result.call_id)
         self._items.append({"type": name, "call_id": id, "output": output})
 
     def _output(self, result: ToolResult, index: int) -> str | list[Obj]:
