@@ -26,6 +26,7 @@ from .periods import shown_time
 log = logging.getLogger("dragoman.gateway")
 
 _WARN_AT = 0.8
+# Keys can be created at run time, so the caches of keys and budgets need a limit.
 _MOST_CACHED = 10_000
 # Seconds that one process may take to count what was spent before, and in which others look for it.
 _CLAIM = 10.0

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from .base import ReadProblem
 
+# A token has a few kilobytes. A command that prints more is not the right one.
 MAX_OUTPUT = 256 * 1024
 _HELP = (
     "run it by hand to see why; it gets only common environment variables: list the others that it needs "

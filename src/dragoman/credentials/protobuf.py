@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 from .base import ReadProblem
 
+# A value of an application's state has few fields. The limit bounds the work for other data.
 MAX_FIELDS = 10_000
+# The largest field number that protobuf allows.
 _MAX_NUMBER = (1 << 29) - 1
 _MAX_VARINT = 10
 """Bytes of a 64-bit number."""

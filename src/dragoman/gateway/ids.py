@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+# Ids per system call: `os.urandom` costs more than everything else here.
 _BATCH = 64
 _BYTES = 8
 _drawn: list[str] = []

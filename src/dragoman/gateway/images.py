@@ -26,6 +26,7 @@ _PROMPT = (
 )
 _LONGEST_DESCRIPTION = 2000
 """In tokens."""
+# A conversation may bring many images at once. More parallel requests could hit the rate limit of the model.
 _MOST_AT_ONCE = 4
 
 Describe = Callable[[Request], Awaitable[str]]

@@ -11,6 +11,7 @@ from ..protocols.common.fields import is_array, is_object
 from ..protocols.facts import ModelListFormat as Form
 from ..protocols.registry import PROTOCOLS, upstream_protocol
 
+# Lists with descriptions and prices (OpenRouter) are long. More than this is not a list of models.
 MAX_LIST_SIZE = 8 * 1024 * 1024
 
 

@@ -27,6 +27,7 @@ from ..tools.search import SearchCall, SearchTool
 from ..transport.client import HttpError
 from .upstream import Pool
 
+# Bounds for what a search engine returns: the pages go into the prompt, where the user pays for each token.
 _MOST_BYTES = 2 * 1024 * 1024
 _LONGEST_QUERY = 1000
 _LONGEST_TITLE = 300

@@ -23,6 +23,7 @@ _FEED, _VIEWERS = "feed", "viewers"
 _ANNOUNCE_INTERVAL = 5.0
 _WANTED = 12.0
 """Seconds after which a viewer that says nothing more counts as gone."""
+# Summaries in one message: Redis keeps a whole message in memory for each slow reader.
 _MOST_IN_MESSAGE = 50
 _MOST_GROWING = 50
 """Running exchanges of a process above which others hear only of starts, first events and ends."""

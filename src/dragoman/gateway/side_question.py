@@ -18,6 +18,7 @@ from .state import State
 from .upstream import UpstreamCall
 from .upstream_keys import first_key
 
+# The answer is a short text. A model that does not stop must not fill the memory.
 _MOST_RECEIVED = 4 * 1024 * 1024
 
 

@@ -26,6 +26,7 @@ _MIN_BUDGET = 1024
 # Nearly every prompt has more characters per token than this. So a prompt whose length divided by it fits
 # into the window needs no token estimate.
 _MIN_CHARACTERS_PER_TOKEN = 2
+# The estimate is off by 15 percent and more, so a small rest of the window says nothing.
 _MIN_REMAINING = 1024
 # Clients may invent model names. This bounds the memory that they can use.
 _MAX_CACHED = 1024

@@ -34,6 +34,7 @@ log = logging.getLogger("dragoman.shared")
 _TIMEOUT = 1.0
 _LOCKED = 30.0
 """Seconds after which a lock expires: the process that held it has died."""
+# Seconds to wait for a lock. A request that waits longer goes on without it.
 _LOCK_WAIT = 15.0
 _LOCK_POLL = 0.1
 

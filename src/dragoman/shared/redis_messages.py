@@ -23,6 +23,7 @@ _PONG = 5.0
 _FIRST_RETRY, _LAST_RETRY = 0.25, 4.0
 _MOST_WAITING = 10_000
 """Messages that wait to be sent. The oldest are lost first."""
+# Messages in one pipeline, so that a long queue does not block the connection.
 _MOST_SENT = 200
 _ID = 16
 """The length of the id of a process, with which each message begins."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+# Seconds between signs of life: a process may miss three of them.
 _BEAT = 5.0
 _DEAD = 20.0
 """Seconds without a sign of life after which a process counts as dead."""

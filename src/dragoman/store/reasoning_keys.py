@@ -196,6 +196,7 @@ def _canonical(arguments: str) -> str:
     return known
 
 
+# An agent repeats all earlier calls in every request, so their digests are cached.
 _MAX_DIGESTS = 20_000
 _canonical_digests: dict[str, str] = {}
 

@@ -20,6 +20,7 @@ Operation = Callable[[Connection], Awaitable[T]]
 
 log = logging.getLogger("dragoman.store")
 
+# PostgreSQL allows 100 connections by default, and each replica and worker has its own pool.
 _MAX_CONNECTIONS = 4
 # Seconds without attempts after the database did not answer, so that no exchange waits for it again.
 _PAUSE = 1.0

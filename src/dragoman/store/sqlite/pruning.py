@@ -11,6 +11,8 @@ from ..scores import day_of
 from ..types import Pruned, Retention
 from ..usage import HOUR
 
+# Prune after so many writes, or after this time. A pass deletes few rows at once, so that answers do not wait
+# for the writer.
 _PRUNE_WRITES = 500
 _PRUNE_SECONDS = 60.0
 _PRUNE_ROWS = 5000

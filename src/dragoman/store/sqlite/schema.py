@@ -92,7 +92,9 @@ MIGRATIONS: tuple[tuple[Statement, ...], ...] = (
 
 _APPLICATION = 0x44524147
 """Marks the file as a Dragoman store, so that no other program's database is changed."""
+# One second in all: another process that opens the same new file takes milliseconds.
 _ATTEMPTS = 50
+# Without a limit, SQLite keeps the `-wal` file as large as the largest burst of writes has made it.
 _WAL_LIMIT = 64 << 20
 
 # Words in SQLite's messages, and what to do.

@@ -25,6 +25,7 @@ log = logging.getLogger("dragoman.store")
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
+# Jobs in one transaction. All their callers wait for its commit, so it must not grow without limit.
 _MAX_BATCH = 256
 # Seconds between retries while another program locks the file. While the disk is full, a retry writes until
 # it fails, which costs more.

@@ -14,6 +14,7 @@ _KEY = re.compile(r"[^:,{}\[\]]+")
 _BARE = re.compile(r"[^,{}\[\]]+")  # a colon may be part of it: 10:30
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
+# Nested values are read recursively. No tool nests its arguments this deep.
 _DEEPEST = 32
 
 

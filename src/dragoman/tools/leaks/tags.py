@@ -9,6 +9,7 @@ from .catalog import Catalog, Subschema
 from .readers import ReadCall, Reader
 from .values import quoted, typed
 
+# Elements nested deeper are text: the model writes markup inside a value.
 _DEEPEST = 32
 _ITEM = "item"
 _BLANK = re.compile(r"\s*")

@@ -31,6 +31,7 @@ from .syntax import (
 
 Inside = Literal["key", "object", "array"]
 
+# A model encodes arguments twice, or three times. A text that decodes more often was made to cost time.
 _MOST_ENCODINGS = 4
 _MARKS = "\"'`\u201c\u201d\u2018\u2019"
 _BLANK = re.compile(r"(?:[\s\ufeff]++|\\[nrt]|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)

@@ -32,6 +32,7 @@ from .transfer import Transfer
 from .trust import Trust, Unusable
 from .uploading import Uploading
 
+# One per origin and network settings. Reloads of the config may change both, so the cache needs a limit.
 _MOST_ROUTES = 512
 # The number of `HandleKey`s with cached handles. A reloaded config may bring new certificates each time.
 _MOST_KEYS = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+# Providers send a few kilobytes of headers. The limits keep a broken server from filling the memory.
 _MOST_BYTES = 256 * 1024
 _MOST_LINES = 256
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*\r?\n?")

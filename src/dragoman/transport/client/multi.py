@@ -19,6 +19,7 @@ _CAN_READ: int = curl.CSELECT_IN
 _CAN_WRITE: int = curl.CSELECT_OUT
 _TIMEOUT: int = curl.SOCKET_TIMEOUT
 _MOST_KEPT = 512  # unused connections
+# Connections in which a request was sent. An older one is forgotten, and then counts as new.
 _MOST_KNOWN = 4096
 
 Ends = tuple[str, int, str, int]

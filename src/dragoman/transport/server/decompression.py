@@ -27,6 +27,7 @@ _MAX_MEMBERS = 16
 """A gzip body may consist of several members. Real clients send one."""
 _THREAD_SIZE = 64 * 1024
 """A compressed body of this size is decompressed in a thread, so that the event loop stays free."""
+# Decompress in pieces, so that a compression bomb is noticed before it fills the memory.
 _STEP = 1024 * 1024
 
 

@@ -16,6 +16,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long a client may take to send a head, to begin its body, or to read."""
 
 
+# Of a head: agents send long authorization headers and cookies, but nothing near these sizes.
 MAX_LINE = 16 * 1024
 MAX_FIELD = 32 * 1024
 MAX_FIELDS = 128

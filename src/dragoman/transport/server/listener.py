@@ -25,6 +25,7 @@ from .sockets import AiohttpSocket, new_response
 
 log = logging.getLogger("dragoman.http")
 
+# Connections that wait to be accepted. Agents open many at once when a gateway restarts.
 _BACKLOG = 1024
 _CHECK_INTERVAL = 1.0
 """Seconds between checks for late clients."""

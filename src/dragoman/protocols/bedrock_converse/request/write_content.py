@@ -17,6 +17,7 @@ from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turn
 from .supported import FORMATS
 
 IDS = IdRule(r"[a-zA-Z0-9_.:-]+", 64)
+# Converse refuses other characters, two spaces in a row, and more than 200 characters in a document's name.
 _IN_NAMES = re.compile(r"[^A-Za-z0-9\-()\[\] ]+")
 _LONGEST_NAME = 200
 

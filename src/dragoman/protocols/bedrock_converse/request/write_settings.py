@@ -10,6 +10,7 @@ from ...common import reasoning_effort
 from ...common.fields import Obj
 from ...common.notices import Notices
 
+# Claude refuses a smaller thinking budget, at Bedrock as at Anthropic.
 _SMALLEST_BUDGET = 1024
 _TIERS = frozenset({"priority", "default", "flex"})
 _REASONING = "settings.reasoning"
