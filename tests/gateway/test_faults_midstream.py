@@ -167,7 +167,7 @@ def test_a_client_that_does_not_read_stops_the_upstream(client: str) -> None:
 
 @CLIENTS
 def test_held_events_without_text_are_limited(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply, "MOST_HELD", 4096)
+    monkeypatch.setattr(reply, "MAX_HELD", 4096)
 
     async def scene() -> None:
         served = ScriptedUpstream()

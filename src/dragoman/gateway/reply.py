@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..model.messages import Notice
 from ..observe.tap import Track
 from ..protocols.base import ClientProtocol
-from ..recording.replay import MOST_HELD
+from ..recording.replay import MAX_HELD
 from ..transport.server import ClientGone, HttpRequest, HttpResponse, Stream
 from .client_settings import ClientSettings
 from .keepalive import KeepaliveTimer
@@ -93,7 +93,7 @@ class StreamReply:
             self._held += data
             # Some upstreams send the opening event and then an error. Until there is content, another target
             # may replace this answer.
-            if not meaningful and len(self._held) <= MOST_HELD:
+            if not meaningful and len(self._held) <= MAX_HELD:
                 return
             data, self._held = self._held, b""
             self.committed = True

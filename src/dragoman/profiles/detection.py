@@ -19,7 +19,7 @@ from .sdks import SDKS
 
 PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
 """The score of one sign, by its kind."""
-MOST_FOR_TOOLS = 4
+MAX_FOR_TOOLS = 4
 ENOUGH = 3  # more than one header or one prompt: other clients copy those; a path alone is enough
 _LOOKED_AT = 240  # characters of the prompt
 _SYSTEM = ("system", "developer")
@@ -107,7 +107,7 @@ def score(profile: Profile, clues: Clues) -> int:
         + HEADER * len(named)
         + PROMPT * (clues.prompt in signs.prompts)
         + FIELD * len(signs.fields & clues.fields)
-        + min(TOOL * len(signs.tools & clues.tools), MOST_FOR_TOOLS)
+        + min(TOOL * len(signs.tools & clues.tools), MAX_FOR_TOOLS)
     )
 
 

@@ -35,7 +35,7 @@ _REFUSED = frozenset(
 )
 """The gateway itself refuses requests with these. Without an upstream's answer there is nothing to replay."""
 # An upstream that is down fails every request. The first ones are enough to find out why.
-_MOST_WAITING = 64
+_MAX_WAITING = 64
 _PRUNE_SECONDS = 60.0
 _ID = re.compile("[0-9a-f]{16}")
 
@@ -94,7 +94,7 @@ class KeptFailures:
         """An exchange is over. Never blocks."""
         if not self.limits.bytes or not self._wanted(track):
             return
-        if not track.keeps_records or len(self._waiting) >= _MOST_WAITING:
+        if not track.keeps_records or len(self._waiting) >= _MAX_WAITING:
             self._on_lost()
             return
         self._waiting.append(track)

@@ -27,7 +27,7 @@ from .format import RecordedCall, Recording, RecordingError
 Mode = Literal["live", "whole"]
 # Start events and pings take a few hundred bytes. After this many bytes without content the answer starts
 # anyway, like in the gateway.
-MOST_HELD = 64 * 1024
+MAX_HELD = 64 * 1024
 _decode_found = msgspec.json.Decoder(list[Search]).decode
 
 
@@ -206,7 +206,7 @@ class _Player:
         if data:
             self._held.append(ReplayStep(t, "client", data))
         held = sum(len(step.data) for step in self._held)
-        streams = exchange.meaningful or held > MOST_HELD
+        streams = exchange.meaningful or held > MAX_HELD
         if self._started or streams or exchange.over:
             self._started = True
             # The gateway sends the held bytes together with the first content.

@@ -17,7 +17,7 @@ from .candidates import UpstreamCandidate
 
 TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
 _LARGEST = 1024 * 1024
-_MOST_MODELS = 50
+_MAX_MODELS = 50
 # Dragoman sends this header. A gateway on the usual port of a model server is not a model server.
 _OURS = "x-dragoman-exchange"
 # OLLAMA_HOST may be a wildcard address to listen on, which a client cannot connect to.
@@ -83,7 +83,7 @@ def _listed(body: bytes) -> tuple[str, ...] | None:
     if not is_array(entries):
         return None
     names = [entry.get("id") for entry in entries if is_object(entry)]
-    return tuple(name for name in names if isinstance(name, str) and _is_usable(name))[:_MOST_MODELS]
+    return tuple(name for name in names if isinstance(name, str) and _is_usable(name))[:_MAX_MODELS]
 
 
 def _is_usable(name: str) -> bool:

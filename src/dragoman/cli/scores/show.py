@@ -20,7 +20,7 @@ from ...routing.reliability import percent
 from ...store import Store
 from ..store.work import with_store
 
-_MOST_RULES = 6
+_MAX_RULES = 6
 """Rules that the terminal names for each target."""
 
 
@@ -135,7 +135,7 @@ def _notes(found: ScoreReport) -> Iterator[str]:
         yield ""
         yield "Calls by the rule that mended them (dragoman rules explains each):"
         for score in mended:
-            yield f"  {_printable(score.target)}: {_listed(score.rules, _MOST_RULES)}"
+            yield f"  {_printable(score.target)}: {_listed(score.rules, _MAX_RULES)}"
 
 
 def _listed(counts: dict[str, int], most: int | None = None) -> str:

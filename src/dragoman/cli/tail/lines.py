@@ -14,7 +14,7 @@ from ...profiles import UNKNOWN
 
 # Text of a model or an upstream must not control the terminal: escape codes, and Unicode direction marks.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_MOST_FIXES = 12
+_MAX_FIXES = 12
 _LONGEST = 160
 _ROUTE = 48  # columns for model and target, so that the figures line up
 
@@ -89,9 +89,9 @@ def detail_lines(summary: ExchangeSummary, detail: Detail | None) -> list[str]:
     if detail is None:
         return lines + ([f"    mended by {', '.join(summary.rules)}"] if summary.rules else [])
     changes = [line for call in detail.tool_calls for line in _call(call)]
-    lines += changes[:_MOST_FIXES]
-    if len(changes) > _MOST_FIXES:
-        lines.append(f"    … and {len(changes) - _MOST_FIXES} more")
+    lines += changes[:_MAX_FIXES]
+    if len(changes) > _MAX_FIXES:
+        lines.append(f"    … and {len(changes) - _MAX_FIXES} more")
     return lines
 
 

@@ -11,7 +11,7 @@ import click
 from ...observe.receipts import ExchangeSummary
 from .lines import one_line
 
-_MOST_RUNNING = 8
+_MAX_RUNNING = 8
 
 
 class Screen:
@@ -68,7 +68,7 @@ class Screen:
             return
         width = shutil.get_terminal_size().columns - 1
         now = time.monotonic()
-        for summary, began in list(self._running.values())[-_MOST_RUNNING:]:
+        for summary, began in list(self._running.values())[-_MAX_RUNNING:]:
             # `_erase` moves up one row per line, so a line must not wrap. Colours would falsify its length.
             click.echo(click.unstyle(one_line(summary, now - began))[:width])
             self._drawn += 1
