@@ -50,6 +50,8 @@ class ItemBuilder(BlockBuilder):
         """Has the client got `added` for its content part or summary part?"""
         self.delta_parts: tuple[bytes, bytes] | None = None
         """The bytes of a delta before its sequence number, and between the number and the text."""
+        self.raw_reasoning = False
+        """Did the client get reasoning as content, not as a summary, in the upstream's own frames?"""
 
     @property
     def summary(self) -> str:
@@ -75,6 +77,8 @@ class StreamEncoder:
         self._open: ItemBuilder | None = None
         self._shown: dict[str, Any] | None = None
         """An item that the client got in the upstream's own `added` frame, before its block began."""
+        self._raw_part = False
+        """Did the client get `content_part.added` in the upstream's own frame, for the open item?"""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -98,6 +102,7 @@ class StreamEncoder:
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
+        self._note_raw_reasoning(place.type)
         if place.type == "response.output_item.added" and self._open is None:
             self._shown = msgspec.json.decode(bytes(place.item))
         if place.type == "response.output_item.done" and place.output_index is not None:
@@ -107,6 +112,15 @@ class StreamEncoder:
             self._ids.taken(item["id"])  # an item without content has no block that takes its id
             self._open = self._shown = None  # also if the tool stage still holds back the end of its block
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
+
+    def _note_raw_reasoning(self, kind: str) -> None:
+        """Note how the client gets reasoning in the upstream's frames: the encoder may have to continue it."""
+        if kind.startswith("response.output_item."):
+            self._raw_part = False
+        elif kind == "response.content_part.added":
+            self._raw_part = True
+        elif kind == "response.reasoning_text.delta" and self._open and not self._open.raw_reasoning:
+            self._open.raw_reasoning, self._open.delta_parts = True, None
 
     def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -150,7 +164,7 @@ class StreamEncoder:
 
     def _where(self, block: ItemBuilder) -> dict[str, Any]:
         where: dict[str, Any] = {"item_id": block.item["id"], "output_index": len(self._items)}
-        if isinstance(block.part, Thinking):
+        if isinstance(block.part, Thinking) and not block.raw_reasoning:
             where["summary_index"] = len(block.ends)
         elif not isinstance(block.part, ToolCall):
             where["content_index"] = 0
@@ -211,6 +225,9 @@ class StreamEncoder:
         block = self._open
         if block is None:
             return
+        if block.raw_reasoning:
+            self._grow(separator, out)
+            return
         if block.has_part:
             self._done(Thinking(block.summary), self._where(block), out)
         block.separate(separator)
@@ -219,6 +236,7 @@ class StreamEncoder:
     def _delta_parts(self, block: ItemBuilder) -> tuple[bytes, bytes]:
         """The bytes of a block's deltas before the sequence number, and between the number and the text."""
         kind, fields = objects.delta_event(block.part)
+        kind = "response.reasoning_text.delta" if block.raw_reasoning else kind
         name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
         head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
         middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item id may be the upstream's
@@ -239,6 +257,8 @@ class StreamEncoder:
             return
         part = block.finished()
         item = objects.whole_item(part, block.item["id"], complete)
+        if block.raw_reasoning:
+            item = objects.with_raw_reasoning(item)
         if isinstance(part, Search):
             self._search(item, out)
         elif has_no_deltas(part):
@@ -255,9 +275,19 @@ class StreamEncoder:
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
             if block.has_part or isinstance(part, ToolCall):
                 last = Thinking(block.summary) if block.ends else part
-                self._done(last, self._where(block), out)
+                if block.raw_reasoning:
+                    self._raw_done(block, out)
+                else:
+                    self._done(last, self._where(block), out)
             self._emit_item("done", item, out)
         self._items.append(item)
+
+    def _raw_done(self, block: ItemBuilder, out: list[bytes]) -> None:
+        where, text = self._where(block), block.text
+        self._emit("response.reasoning_text.done", out, **where, text=text)
+        if self._raw_part:
+            content = {"type": "reasoning_text", "text": text}
+            self._emit("response.content_part.done", out, **where, part=content)
 
     def _done(self, part: Part, where: dict[str, Any], out: list[bytes]) -> None:
         match part:

@@ -197,6 +197,12 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
     return item
 
 
+def with_raw_reasoning(item: dict[str, Any]) -> dict[str, Any]:
+    """A reasoning item whose text is its content, not its summary: open models write it so."""
+    content = [{"type": "reasoning_text", "text": part["text"]} for part in item["summary"]]
+    return item | {"summary": [], "content": content}
+
+
 def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
     """An empty reasoning item that carries a call's seal: `function_call` has no slot for one."""
     sealed = sealed_reasoning.to_slot(seal, NAME, call.id)

@@ -134,8 +134,10 @@ class ItemCheck:
         number = event.content_index if index == "content_index" else event.summary_index
         if number is None or event.item_id is None:
             return False
-        if kind == "reasoning_text":  # servers of OpenAI's open models send no `content_part` events for it
-            self._parts.setdefault((index, number), PartCheck(kind)).closed = True
+        if kind == "reasoning_text" and (index, number) not in self._parts:
+            # Servers of OpenAI's open models send no `content_part` events for it. DeepSeek sends them.
+            self._parts[index, number] = PartCheck(kind)
+            self._parts[index, number].closed = True
         check = self._parts.get((index, number))
         if check is None or check.kind != kind:
             return False
