@@ -13,6 +13,7 @@ from support.scripted_upstream import ScriptedUpstream
 from dragoman.cli.commands import main
 from dragoman.config import load
 from dragoman.gateway.state import State
+from dragoman.store import StoredKey
 
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}]}
 RESPONSES = {"model": "demo", "input": "Hello"}
@@ -193,6 +194,9 @@ def test_the_list_shows_everything_but_secrets(
         (["revoke", "nobody"], 'there is no key "nobody" in the store; its keys are: research'),
         (["revoke", "config-key"], "remove the table from the config"),
         (["rotate", "config-key"], "change its secret there"),
+        (["create", "a", "--rate", "1.5/min"], "must be a whole number, not 1.5"),
+        (["create", "a", "--tokens", "0.4/min"], "must be a whole number"),
+        (["create", "a", "--budget", "10.5 tokens/day"], "must be a whole number"),
         (["rotate", "research", "--grace", "long"], "must be a number of seconds, or a time"),
     ],
 )
@@ -226,6 +230,41 @@ def test_the_first_stored_key_closes_an_open_gateway(
         keys.run("revoke", "research")
         # It must not be open again: whoever revokes the last key does not mean to let everybody in.
         assert [ask(served, key).status for key in ("anything", secret)] == [401, 401]
+
+
+def test_keys_stay_when_the_store_loses_them(
+    loop: Loop, config: Path, keys: Keys, clocks: Clocks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A store that is deleted and made anew must not open the gateway."""
+    config.write_text(config.read_text().partition("[keys.")[0])
+
+    async def made() -> State:
+        return State(load(config), env={}, clock=lambda: clocks.now, monotonic=lambda: clocks.passed)
+
+    with gateway(loop.run(made()), loop) as served:
+        secret = keys.secret("create", "research")
+        assert [ask(served, key).status for key in ("anything", secret)] == [401, 200]
+
+        async def nothing() -> list[StoredKey]:
+            return []
+
+        there = served.state.store.keys
+        served.state.store.keys = nothing  # type: ignore[method-assign]
+        for _ in range(2):
+            clocks.passed += 1
+            assert [ask(served, key).status for key in ("anything", secret)] == [401, 200]
+        assert caplog.text.count("the store has lost its keys") == 1
+        served.state.store.keys = there  # type: ignore[method-assign]
+        keys.run("revoke", "research")
+        assert [ask(served, key).status for key in ("anything", secret)] == [401, 401]
+
+
+def test_a_secret_that_was_replaced_says_so(served: Gateway, keys: Keys, clocks: Clocks) -> None:
+    old = keys.secret("create", "research")
+    keys.secret("rotate", "research", "--grace", "1h")
+    assert ask(served, old).status == 200
+    clocks.now += 3600
+    assert "has a new secret since" in told(ask(served, old))
 
 
 def test_a_key_of_the_gateway_never_goes_to_an_upstream(

@@ -38,12 +38,16 @@ class _Entry(msgspec.Struct, frozen=True):
     expires: float | None = None
     revoked: bool = False
     stored: bool = False
+    replaced: bool = False
+    """Has the key another secret since, and this one only for a while?"""
 
     def refusal(self, now: float) -> str | None:
         """Why the key is not valid; None if it is."""
         if self.revoked:
             return f'the key "{self.identity.name}" was revoked; ask the operator for another'
         if self.expires is not None and now >= self.expires:
+            if self.replaced:
+                return f'the key "{self.identity.name}" has a new secret since; use that one'
             return f'the key "{self.identity.name}" has expired; ask the operator for another'
         return None
 
@@ -73,6 +77,8 @@ class KeyTable:
         self._config = Config()
         self._rows: list[StoredKey] = []
         self._read_at: float | None = None
+        self._lost = False
+        """Are the rows older than the store, which has none any more?"""
         self._reading: asyncio.Task[None] | None = None
         self._used: dict[str, float] = {}
         self._touched = -_TOUCH
@@ -109,13 +115,26 @@ class KeyTable:
 
     async def _read(self) -> None:
         try:
-            self._use(await self._store.keys())
+            self._use(self._not_lost(await self._store.keys()))
             await self._touch()
         except DragomanError as error:
             log.warning("the keys in the store cannot be read: %s", error.message)
         finally:
             self._read_at = self._monotonic()
             self._reading = None
+
+    def _not_lost(self, rows: list[StoredKey]) -> list[StoredKey]:
+        """`rows`, or the rows of before if all are gone. No command deletes a key, so the store was replaced.
+
+        Without them, a gateway whose keys are all in the store would be open to everybody.
+        """
+        if rows or not self._rows:
+            self._lost = False
+            return rows
+        if not self._lost:
+            self._lost = True
+            log.warning("the store has lost its keys; they stay as they were until the gateway stops")
+        return self._rows
 
     def _use(self, rows: list[StoredKey]) -> None:
         if rows is not self._rows and rows == self._rows and self._read_at is not None:
@@ -128,7 +147,9 @@ class KeyTable:
             try:
                 identity = _stored_identity(row, self._config)
                 for hash, expires in hashes(row).items():
-                    found[hash] = _Entry(hash, identity, expires, row.revoked is not None, stored=True)
+                    replaced = hash != row.hash
+                    revoked = row.revoked is not None
+                    found[hash] = _Entry(hash, identity, expires, revoked, stored=True, replaced=replaced)
             except (DragomanError, ValueError) as error:
                 log.warning("a key is ignored: %s", error)
         self._stored = found

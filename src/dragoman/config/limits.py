@@ -84,7 +84,7 @@ def parse_rate(text: str) -> Rate:
     period = _period(found[3]) if found else ""
     if found is None or period not in _SECONDS:
         raise ValueError('must be a number per min, hour or day, such as "60/min" or "200k/min"')
-    return Rate(_positive(float(found[1]) * _SCALE[found[2].lower()]), _SECONDS[period])
+    return Rate(_whole(float(found[1]) * _SCALE[found[2].lower()]), _SECONDS[period])
 
 
 def parse_budget(text: str) -> Budget:
@@ -100,7 +100,7 @@ def parse_budget(text: str) -> Budget:
     if unit.lower().startswith("token"):
         if dollars:
             raise ValueError("must be dollars or tokens, not both")
-        return Budget(_positive(amount * scale), "tokens", period)
+        return Budget(_whole(amount * scale), "tokens", period)
     return Budget(_positive(amount * scale * MICRO), "money", period)
 
 
@@ -114,6 +114,12 @@ def one_per_period(budgets: Sequence[Budget]) -> tuple[Budget, ...]:
 
 def _period(word: str) -> str:
     return _SPELLINGS.get(word.lower(), word.lower())
+
+
+def _whole(amount: float) -> int:
+    if abs(amount - round(amount)) > 1e-6:
+        raise ValueError(f"must be a whole number, not {amount:g}: a window counts whole ones")
+    return _positive(amount)
 
 
 def _positive(amount: float) -> int:
