@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import socket
 import zlib
 
 import brotli
@@ -31,6 +32,7 @@ from dragoman.transport.server import (
     Route,
     Routes,
     Stream,
+    connection,
 )
 from dragoman.transport.server.incoming import HttpSink
 
@@ -368,6 +370,41 @@ def test_running_responses_finish_after_stop() -> None:
                 _, fields, body = await client.answer()
                 assert (len(body), fields["connection"]) == (3_000_000, "close")
                 await stopping
+
+    asyncio.run(play())
+
+
+def test_requests_on_their_way_are_answered_after_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load balancer cannot know that nobody reads its request, and never sends a POST twice."""
+    monkeypatch.setattr(connection, "_LAST_REQUEST", 30.0)
+
+    async def play() -> None:
+        async with listening(echo) as listener, client_of(listener) as slow:
+            await slow.send(b"POST /p HT")  # the rest is on its way
+            # The kernel has made this connection, and the server has not accepted it yet.
+            with socket.create_connection(listener.address) as pending:
+                pending.sendall(post(b"pending"))
+                stopping = asyncio.ensure_future(listener.stop(20))
+                await asyncio.sleep(0.05)
+                await slow.send(b"TP/1.1\r\n" + HOST + b"\r\n")
+                status, fields, _ = await slow.answer()
+                assert (status, fields["connection"]) == (200, "close")
+                got = await asyncio.to_thread(pending.recv, 4096)
+            assert got.startswith(b"HTTP/1.1 200")
+            async with asyncio.timeout(20):
+                await stopping  # nobody is left
+
+    asyncio.run(play())
+
+
+def test_a_connection_without_a_request_is_closed_after_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LAST_REQUEST", 0.05)
+
+    async def play() -> None:
+        async with listening(echo) as listener, client_of(listener) as silent, asyncio.timeout(20):
+            await asyncio.sleep(0)
+            await listener.stop(20)
+            assert await silent.closed()
 
     asyncio.run(play())
 

@@ -27,6 +27,8 @@ log = logging.getLogger("dragoman.http")
 
 _HALF_CLOSED = 0.25
 """Seconds. A half-closed client counts as gone if the gateway writes nothing to it in this time."""
+_LAST_REQUEST = 1.0
+"""Seconds in which the request of a new connection must arrive when the gateway stops."""
 _REFUSAL = (
     "HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
     "connection: close\r\nserver: dragoman\r\nx-content-type-options: nosniff\r\n\r\n%s"
@@ -126,8 +128,18 @@ class Connection(web.RequestHandler):
             self.close()
 
     def close_when_answered(self) -> None:
-        """Take no more requests. Close now, or after the running answer."""
+        """Take no more requests. Close now, or after the running answer.
+
+        A client that has connected may have sent its request already, and load balancers never send a POST
+        twice. So a new connection is read for a moment longer, and answered.
+        """
         self._closing = True
+        if self._waiting_since:
+            self._loop.call_later(_LAST_REQUEST, self._close_if_idle)
+        elif not self.answering:
+            self.force_close()
+
+    def _close_if_idle(self) -> None:
         if not self.answering:
             self.force_close()
 

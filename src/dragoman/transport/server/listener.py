@@ -84,6 +84,8 @@ class Listener:
         if self._check_timer is not None:
             self._check_timer.cancel()
         if self._server is not None:
+            for _ in range(3):
+                await asyncio.sleep(0)  # accept what waits: a closed socket resets it
             self._server.close()
         for connection in tuple(self._connections):
             connection.close_when_answered()
