@@ -10,6 +10,7 @@ import atexit
 import glob
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -304,6 +305,15 @@ def new_database(postgres: Postgres) -> str:
     return postgres.url(name)
 
 
+def drop_database(postgres: Postgres, url: str) -> None:
+    """Remove a database that `new_database` made, and end its connections."""
+    import psycopg
+
+    name = url.rpartition("/")[2]
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
 class Redis(Server):
     """A Valkey or a Redis with a password, which keeps nothing on disk."""
 
@@ -324,7 +334,7 @@ class Redis(Server):
 
 
 class Nginx(Server):
-    """A load balancer before HTTP servers on these loopback ports. It does not buffer."""
+    """The load balancer of `deploy/team`, before HTTP servers on these loopback ports."""
 
     name = "nginx"
 
@@ -335,30 +345,18 @@ class Nginx(Server):
             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
         servers = "".join(f"server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports)
-        (self.folder / "nginx.conf").write_text(
-            f"""
-            daemon off; worker_processes 1; pid {self.folder}/pid;
-            events {{ worker_connections 1024; }}
-            http {{
-              access_log off; {temporary}
-              upstream gateways {{ {servers} }}
-              server {{
-                listen 127.0.0.1:{self.port};
-                client_max_body_size 64m;
-                location / {{
-                  proxy_pass http://gateways;
-                  proxy_http_version 1.1;
-                  proxy_set_header Connection "";
-                  proxy_set_header Host localhost;
-                  proxy_buffering off;
-                  proxy_read_timeout 600s;
-                  # A request that no gateway has taken goes to the next one. Others are never sent twice.
-                  proxy_next_upstream error timeout;
-                }}
-              }}
-            }}
-            """
-        )
+        # What a team gets, at the addresses of this machine.
+        given = (Path(__file__).parents[1] / "deploy/team/nginx.conf").read_text()
+        for old, new in (
+            (r"resolver .*", temporary),
+            (r"server gateway:.*", servers),
+            (r"listen \d+;", f"listen 127.0.0.1:{self.port};"),
+            (r"\$host;", "localhost;"),
+            (r"^", f"daemon off; worker_processes 1; pid {self.folder}/pid;\n"),
+        ):
+            given, count = re.subn(old, new, given, count=1)
+            assert count == 1, old
+        (self.folder / "nginx.conf").write_text(given)
 
     def command(self) -> list[str]:
         nginx = found("nginx")

@@ -178,6 +178,7 @@ def test_the_balancer_neither_buffers_nor_sends_twice() -> None:
     conf = (DEPLOY / "team" / "nginx.conf").read_text()
     assert "proxy_buffering off;" in conf
     assert "proxy_next_upstream error timeout;" in conf
+    assert "proxy_set_header Upgrade $http_upgrade;" in conf  # WebSockets
     assert f"server gateway:{ServerConfig().port} resolve" in conf
     size = re.search(r"client_max_body_size (\d+)m;", conf)
     assert size is not None

@@ -43,6 +43,8 @@ def redis() -> Iterator[services.Redis]:
 
 
 @pytest.fixture
-def database(postgres: services.Postgres) -> str:
-    """The address of a new, empty database."""
-    return services.new_database(postgres)
+def database(postgres: services.Postgres) -> Iterator[str]:
+    """The address of a new, empty database. It is dropped: hundreds of them would fill a small disk."""
+    url = services.new_database(postgres)
+    yield url
+    services.drop_database(postgres, url)

@@ -46,6 +46,23 @@ async def eventually(true: Callable[[], object], within: float = 15.0) -> None:
             await asyncio.sleep(0.01)
 
 
+async def subscribed(one: SharedState, channel: str, count: int) -> None:
+    """Wait until so many processes listen to `channel`."""
+    client, name = one._client, one._prefix + channel  # type: ignore[attr-defined]
+    async with asyncio.timeout(15):
+        while (await client.pubsub_numsub(name))[0][1] != count:  # noqa: ASYNC110 - the server makes it true
+            await asyncio.sleep(0.01)
+
+
+async def noted(one: SharedState, *names: str) -> None:
+    """Wait until the notes of a process in Redis are these."""
+    client, notes = one._client, one._notes  # type: ignore[attr-defined]
+    wanted = {name.encode() for name in names}
+    async with asyncio.timeout(15):
+        while {*await client.hkeys(notes._notes(notes._me))} != wanted:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+
+
 def run(test: Callable[[list[SharedState]], Awaitable[None]], server: services.Redis, count: int = 2) -> None:
     async def play() -> None:
         async with processes(server, count) as found:
@@ -61,10 +78,12 @@ def later(seconds: float = 60.0) -> float:
 def test_counters_are_shared_and_end_with_their_time(server: services.Redis) -> None:
     async def test(both: list[SharedState]) -> None:
         one, other = both
-        assert await one.add([Addition("a", 2, later()), Addition("b", 5, later(0.3))]) == [2, 5]
+        assert await one.add([Addition("a", 2, later()), Addition("b", 5, later(2))]) == [2, 5]
         assert await other.add([Addition("a", 1, later()), Addition("b", -7, later())]) == [3, -2]
         assert await one.add([Addition("a", 0, later())]) == [3]
-        await asyncio.sleep(0.4)  # the time of a counter is that of its first addition
+        async with asyncio.timeout(20):  # the time of a counter is that of its first addition
+            while await one.add([Addition("b", 0, later())]) != [0]:  # noqa: ASYNC110 - the server forgets it
+                await asyncio.sleep(0.05)
         assert await other.add([Addition("b", 1, later()), Addition("a", 0, later())]) == [1, 3]
         assert await one.add([]) == []
 
@@ -95,13 +114,13 @@ def test_messages_reach_the_other_processes_only(server: services.Redis) -> None
         ends = [
             one.listen("news", lambda data, at=at: heard.append((at, data))) for at, one in enumerate(found)
         ]
-        await asyncio.sleep(0.1)
+        await subscribed(found[0], "news", 3)
         found[0].publish("news", b"hello \xff")
         found[0].publish("elsewhere", b"unheard")
         await eventually(lambda: len(heard) == 2)
         assert sorted(heard) == [(1, b"hello \xff"), (2, b"hello \xff")]
         ends[1]()
-        await asyncio.sleep(0.1)
+        await subscribed(found[0], "news", 2)
         found[0].publish("news", b"again")
         await eventually(lambda: len(heard) == 3)
         assert heard[-1] == (2, b"again")
@@ -115,6 +134,7 @@ def test_databases_of_one_server_do_not_mix(server: services.Redis) -> None:
         found[0].listen("news", heard.append)
         other = open_shared(Secret(server.url(1)))
         await eventually(lambda: not other.problem)
+        await subscribed(found[0], "news", 1)
         assert await found[0].add([Addition("a", 1, later())]) == [1]
         assert await other.add([Addition("a", 1, later())]) == [1]
         other.publish("news", b"wrong")
@@ -146,7 +166,7 @@ def test_a_lock_is_held_by_one_and_freed_if_its_holder_dies(
         monkeypatch.setattr(engine, "_LOCKED", 0.5)
         dying = found[0].lock("token")
         await dying.__aenter__()
-        async with asyncio.timeout(5), found[1].lock("token"):
+        async with asyncio.timeout(20), found[1].lock("token"):
             pass
 
     run(test, server)
@@ -155,7 +175,7 @@ def test_a_lock_is_held_by_one_and_freed_if_its_holder_dies(
 def test_one_process_gets_the_notes_of_a_dead_one(
     server: services.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_notes, "_DEAD", 0.5)
+    monkeypatch.setattr(redis_notes, "_DEAD", 5.0)
     monkeypatch.setattr(redis_notes, "_BEAT", 0.1)
 
     async def test(found: list[SharedState]) -> None:
@@ -165,14 +185,16 @@ def test_one_process_gets_the_notes_of_a_dead_one(
             one.note("x2", b"over")
             one.note("x2", None)
             one.note("x3", b"over")
-        await asyncio.sleep(0.2)
+        await noted(dead, "x1", "x3")
         for one in found:
             one.note("x3", None)
-        await asyncio.sleep(0.3)
+        await noted(dead, "x1")
         assert await living[0].take_orphaned() == []
         dead._notes._beating.cancel()  # type: ignore[attr-defined]
-        await asyncio.sleep(0.8)
-        taken = await asyncio.gather(*[one.take_orphaned() for one in living])
+        taken: list[list[bytes]] = []
+        async with asyncio.timeout(30):
+            while not any(taken):
+                taken = await asyncio.gather(*[one.take_orphaned() for one in living])
         assert sorted(taken) == [[], [b"begun"]]
 
     run(test, server, 3)
@@ -181,7 +203,7 @@ def test_one_process_gets_the_notes_of_a_dead_one(
 def test_a_process_that_ends_in_order_leaves_nothing_behind(server: services.Redis) -> None:
     async def test(found: list[SharedState]) -> None:
         found[0].note("x1", b"begun")
-        await asyncio.sleep(0.1)
+        await noted(found[0], "x1")
         await found[0].close()
         assert await found[1].take_orphaned() == []
 
@@ -207,7 +229,7 @@ def test_a_lost_server_fails_at_once_and_is_reconnected(server: services.Redis) 
             pass
         await asyncio.to_thread(server.start)
         await eventually(lambda: not both[0].problem and not both[1].problem)
-        await asyncio.sleep(0.1)
+        await subscribed(both[0], "news", 1)
         assert connected == [1]
         assert await both[0].add([Addition("a", 1, later())]) == [1]
         both[0].publish("news", b"back")

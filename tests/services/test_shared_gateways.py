@@ -161,6 +161,7 @@ def test_the_live_feed_of_any_replica_shows_all_that_the_key_may_see(server: ser
             tasks = [asyncio.create_task(feed(other, ADMIN, admin))]
             tasks += [asyncio.create_task(feed(other, BOB, bob))]
             assert await soon(lambda: [each["outcome"] for each in bob] == ["running"])
+            assert await soon(lambda: len(admin) > 0)
             await ask(one, ALICE)
             await ask(other, ALICE)
             assert await soon(lambda: sum(each["outcome"] == "ok" for each in admin) == 2)
