@@ -18,7 +18,7 @@ from dragoman.gateway import live_feed
 from dragoman.gateway.app import routes
 from dragoman.transport.server import HttpAnswer, HttpRequest, NotFound
 
-ADMIN, ALICE, BOB = "admin-secret-1234", "alice-secret-1234", "bob-secret-12345"
+ADMIN, ALICE, BOB, DAVE = "admin-secret-1234", "alice-secret-1234", "bob-secret-12345", "dave-secret-1234"
 PLUM = "PLUM-7 is what Alice asked"
 """Alice's words. The scripted model repeats them in its answer."""
 CONFIG = """
@@ -29,6 +29,7 @@ CONFIG = """
     protocol = "openai-chat"
     base_url = "{url}"
     credential = "none"
+    other_endpoints = ["files", "batches"]
     models = ["shared-model", "alice-model", "bob-model"]
     [keys.alice]
     secret = "{alice}"
@@ -37,6 +38,8 @@ CONFIG = """
     [keys.bob]
     secret = "{bob}"
     models = ["shared-*", "bob-*"]
+    [keys.dave]
+    secret = "{dave}"
 """
 
 # A new route must be put into one of these, or answer 403 or 404 to Bob.
@@ -51,7 +54,7 @@ TESTED_BELOW = {"/exchanges/live"}
 
 @pytest.fixture
 def served(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
-    text = CONFIG.format(url=upstream.url, admin=ADMIN, alice=ALICE, bob=BOB)
+    text = CONFIG.format(url=upstream.url, admin=ADMIN, alice=ALICE, bob=BOB, dave=DAVE)
     with gateway(text, loop) as served:
         yield served
 
@@ -83,25 +86,35 @@ def filled(path: str, exchange: str) -> str:
     return re.sub(r"\{(\w+)(:[^{}]+)?\}", value, path)
 
 
+ASKED: dict[str, Any] = {
+    "model": "alice-model",
+    "messages": [{"role": "user", "content": "?"}],
+    "input": "?",
+    "contents": [{"parts": [{"text": "?"}]}],
+    "max_tokens": 10,
+}
+
+
+def everywhere(served: Gateway, key: str, exchange: str, session: str) -> Iterator[tuple[str, str, Got]]:
+    """The answer of every route to `key`. None of them may say anything of Alice."""
+    for method, path in all_routes(served):
+        if path in TESTED_BELOW:
+            continue
+        url = served.url + filled(path, session if "sessions" in path else exchange)
+        sent = {name: value for name, value in ASKED.items() if name != "input" or "cursor" not in path}
+        for query in ("", "?key=alice&team=fruit&session=" + session):
+            got = call(url + query, method, sent if method == "POST" else None, x_api_key=key)
+            for mark in ("PLUM", "alice-secret", '"alice"', "fruit"):
+                assert mark not in got.body.decode(), (method, path, mark)
+            if not query:
+                yield method, path, got
+
+
 def test_no_route_gives_bob_anything_of_alice(served: Gateway, upstream: ScriptedUpstream) -> None:
     exchange = ask(served, ALICE, PLUM, "alice-model").headers["x-dragoman-exchange"]
     session = shown(served, ADMIN, f"/exchanges/{exchange}").json["session"]
     asked = len(upstream.seen)
-    body = {
-        "model": "alice-model",
-        "messages": [{"role": "user", "content": "?"}],
-        "input": "?",
-        "contents": [{"parts": [{"text": "?"}]}],
-        "max_tokens": 10,
-    }
-    for method, path in all_routes(served):
-        if path in TESTED_BELOW:
-            continue
-        url = served.url + filled(path, exchange)
-        sent = {name: value for name, value in body.items() if name != "input" or "cursor" not in path}
-        got = call(url, method, sent if method == "POST" else None, x_api_key=BOB)
-        for mark in ("PLUM", "alice-secret", '"alice"', "fruit", session):
-            assert mark not in got.body.decode(), (method, path, mark)
+    for method, path, got in everywhere(served, BOB, exchange, session):
         if path in OPEN:
             assert got.status in (200, 304, 308), path
         elif method == "GET" and OWN_LISTS.fullmatch(path):
@@ -116,6 +129,21 @@ def test_no_route_gives_bob_anything_of_alice(served: Gateway, upstream: Scripte
             assert got.status in (403, 404), (method, path, got.body)
     # Bob's requests for a model of Alice never left the gateway; the list of models was asked for at most.
     assert [seen.path for seen in upstream.seen[asked:] if seen.method == "POST"] == []
+
+
+def test_no_route_gives_anything_of_alice_to_a_key_that_may_use_every_model(served: Gateway) -> None:
+    exchange = ask(served, ALICE, PLUM, "alice-model").headers["x-dragoman-exchange"]
+    session = shown(served, ADMIN, f"/exchanges/{exchange}").json["session"]
+    walked = 0
+    for method, path, got in everywhere(served, DAVE, exchange, session):
+        walked += 1
+        if path.startswith(("/exchanges/{id}", "/sessions/{id}", "/metrics", "/scores")) or "/{id}" in path:
+            assert got.status in (403, 404), (method, path, got.body)
+        elif path in ("/exchanges", "/sessions", "/usage"):
+            # Dave's own refused requests name the id that he asked for.
+            assert f'"id":"{exchange}"' not in got.body.decode(), path
+            assert f'"session":"{session}"' not in got.body.decode(), path
+    assert walked > 50
 
 
 def test_alice_and_the_admin_get_what_bob_does_not(served: Gateway) -> None:
