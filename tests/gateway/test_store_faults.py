@@ -48,7 +48,11 @@ async def limit_pages(gateway: Gateway, more: int | None) -> None:
     await asyncio.wrap_future(store._worker.submit(set_limit, writes=False))
 
 
-def test_a_full_disk_loses_nothing_if_space_is_freed(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_if_space_is_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store_worker, "_SAID_AFTER", 0.1)
+
     async def scene() -> None:
         server = f'retries = 0\nstore = "{tmp_path / "store.db"}"'
         async with before(ScriptedUpstream(), server=server) as gateway:
@@ -56,6 +60,8 @@ def test_a_full_disk_loses_nothing_if_space_is_freed(tmp_path: Path) -> None:
             await asked(gateway, 30)
             assert await soon(lambda: bool(gateway.state.store.problem), 5)
             assert "the disk is full: free some space" in gateway.state.store.problem
+            assert await soon(lambda: "what is to be written waits" in caplog.text)
+            assert (await got(gateway, "/readyz"))["store"] == "failing"
             assert (await got(gateway, "/healthz"))["store"] == "failing"
             assert len((await got(gateway, "/exchanges"))["exchanges"]) == 30
             await limit_pages(gateway, None)
@@ -64,7 +70,10 @@ def test_a_full_disk_loses_nothing_if_space_is_freed(tmp_path: Path) -> None:
             assert (health["store"], health["receipts_lost"]) == ("ok", 0)
             assert len(await gateway.state.store.receipts(ReceiptQuery())) == 30
 
-    asyncio.run(scene())
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scene())
+    assert caplog.text.count("the disk is full") == 1
+    assert "the store can be written again" in caplog.text
 
 
 def test_a_disk_that_stays_full_loses_the_oldest_receipts_and_says_how_many(

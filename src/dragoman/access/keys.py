@@ -77,6 +77,8 @@ class KeyTable:
         self._config = Config()
         self._rows: list[StoredKey] = []
         self._read_at: float | None = None
+        self.read_once = False
+        """Has the store ever said which keys it has?"""
         self._lost = False
         """Are the rows older than the store, which has none any more?"""
         self._reading: asyncio.Task[None] | None = None
@@ -116,6 +118,7 @@ class KeyTable:
     async def _read(self) -> None:
         try:
             self._use(self._not_lost(await self._store.keys()))
+            self.read_once = True
             await self._touch()
         except DragomanError as error:
             log.warning("the keys in the store cannot be read: %s", error.message)

@@ -36,6 +36,8 @@ _RETRIES = {
     sqlite3.SQLITE_LOCKED: _RETRY,
     sqlite3.SQLITE_FULL: _FULL_RETRY,
 }
+_SAID_AFTER = 1.0
+"""Seconds of waiting after which the log says so."""
 # Bounds of the deferred writes. Beyond them, the oldest are lost.
 _MAX_DEFERRED = 10_000
 _MAX_DEFERRED_BYTES = 64 << 20
@@ -81,6 +83,9 @@ class Worker:
         self._retry_at = 0.0
         self.write_problem = ""
         """Why writes are deferred, as a sentence; empty if they are not."""
+        self._failing_since = 0.0
+        self._said = False
+        """Has the log said that writes wait?"""
         self._closing = threading.Lock()
         self._closed = False
         self._ended: Future[None] = Future()
@@ -159,7 +164,7 @@ class Worker:
             results = self._transaction(jobs)
         except Exception as error:  # noqa: BLE001 - the caller gets any error
             if (seconds := _retry_after(error)) is not None:
-                self.write_problem = self._problem(error).message
+                self._note(self._problem(error).message)
                 self._retry_at = monotonic() + seconds
                 self._defer(jobs[len(self._deferred) :])  # the first ones are deferred already
                 return
@@ -170,6 +175,16 @@ class Worker:
         for job, result in zip(jobs, results, strict=True):
             _resolve(job, result)
         self._written(jobs)
+
+    def _note(self, problem: str) -> None:
+        """Say once that writes wait, unless another program only writes at the same moment."""
+        now = monotonic()
+        if not self.write_problem:
+            self._failing_since = now
+        self.write_problem = problem
+        if not self._said and now - self._failing_since >= _SAID_AFTER:
+            self._said = True
+            log.warning("%s; what is to be written waits", problem)
 
     def _run_each(self, jobs: list[_Job]) -> None:
         for job in jobs:
@@ -205,6 +220,9 @@ class Worker:
         self._deferred.clear()
         self._deferred_bytes = 0
         self.write_problem = ""
+        if self._said:
+            self._said = False
+            log.info("the store can be written again")
 
     def _flush_deferred(self) -> None:
         until = monotonic() + _CLOSE_TIMEOUT
