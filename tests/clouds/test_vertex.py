@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from anthropic import Anthropic, AnthropicVertex, APIStatusError
@@ -323,3 +324,33 @@ def test_no_credentials_at_all(cloud: StandIn, serve: Serve, monkeypatch: pytest
         pytest.raises(APIStatusError, match="Google gives no token: Your default credentials were not found"),
     ):
         ask(gateway.url)
+
+
+def test_a_workload_identity(
+    cloud: StandIn, google: Google, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job outside of Google: its own token is in a file, and Google's token service changes it."""
+    # google-auth asks there which project the number is.
+    manager = "google.auth.external_account._CLOUD_RESOURCE_MANAGER"
+    monkeypatch.setattr(manager, f"{cloud.url}/v1/projects/")
+    (tmp_path / "subject").write_text("a-jobs-token")
+    audience = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/jobs"
+    file = tmp_path / "workload.json"
+    file.write_text(
+        json.dumps(
+            {
+                "type": "external_account",
+                "audience": audience,
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "token_url": f"{cloud.url}/token",
+                "credential_source": {"file": str(tmp_path / "subject")},
+            }
+        )
+    )
+    with serve(config(cloud, f'{CLAUDE}credential = {{ google = "{file}" }}')) as gateway:
+        ask(gateway.url)
+        google.valid = ""  # the token is refused in the middle of the session
+        ask(gateway.url)
+    asked = [parse_qs(sent.body.decode()) for sent in google.tokens]
+    assert [one["subject_token"] for one in asked] == [["a-jobs-token"]] * 2
+    assert asked[0]["audience"] == [audience]

@@ -20,6 +20,9 @@ _VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
 _MODULES = ("botocore.session", "botocore.auth", "botocore.awsrequest", "botocore.exceptions")
 
+_OVERDUE = 30.0
+"""Seconds after which credentials that could not be refreshed are refreshed again."""
+
 
 class AwsReader:
     """Asks botocore for credentials when the variables or files change, or when they are about to expire."""
@@ -38,9 +41,7 @@ class AwsReader:
 
     def stamp(self) -> Stamp:
         places = cloud_library.stamp(self._environment, _VARIABLES, self._paths())
-        # Temporary credentials say when they want to be refreshed. The refresh itself waits for the network.
-        due = getattr(self._found, "refresh_needed", None)
-        return Stamp((*places.marks, due() if due else False), places.settled)
+        return Stamp((*places.marks, self._due()), places.settled)
 
     def _paths(self) -> list[str]:
         return [os.path.expanduser(self._environment.get(name) or path) for name, path in _FILES.items()]
@@ -71,7 +72,14 @@ class AwsReader:
         if not self._region:
             return ReadProblem("the region for the AWS signature is not known; set `region` of the upstream")
         secret = Secret(f"{frozen.access_key}:{frozen.secret_key}:{frozen.token or ''}")
-        return Reading(secret, sign=_signer(auth, requests, frozen, self._spec.service, self._region))
+        signer = _signer(auth, requests, frozen, self._spec.service, self._region)
+        # botocore uses old credentials until their last minutes if it gets no new ones, and does not say so.
+        return Reading(secret, ttl=_OVERDUE if self._due() else None, sign=signer)
+
+    def _due(self) -> bool:
+        """Do temporary credentials want to be refreshed? The refresh itself waits for the network."""
+        due = getattr(self._found, "refresh_needed", None)
+        return bool(due()) if due else False
 
 
 def _signer(auth: Any, requests: Any, credentials: Any, service: str, region: str) -> Signer:

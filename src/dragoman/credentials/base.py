@@ -65,6 +65,11 @@ class CredentialSource(Protocol):
         """The current token. `force` reads it again even if nothing seems to have changed."""
         ...
 
+    @property
+    def problem(self) -> str:
+        """Why the last read failed; empty if it did not."""
+        ...
+
     async def close(self, *, wait: bool = False) -> None:
         """Cancel a pending read. With `wait`, let it finish first."""
         ...

@@ -108,6 +108,10 @@ class CachedCredential:
             stamp = self._reader.stamp()
         return self._token(before)
 
+    @property
+    def problem(self) -> str:
+        return "" if self._failure is None else self._failure.why
+
     async def close(self, *, wait: bool = False) -> None:
         pending = self._pending
         if pending is None:

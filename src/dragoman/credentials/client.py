@@ -26,6 +26,10 @@ class ClientCredential:
             )
         return Token(secret=self._key)
 
+    @property
+    def problem(self) -> str:
+        return ""
+
     async def close(self, *, wait: bool = False) -> None:
         """Nothing to close."""
 

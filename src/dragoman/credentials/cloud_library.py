@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,10 @@ PAUSE = 5.0
 
 def load(extra: str, *modules: str) -> list[ModuleType] | ReadProblem:
     """Import the modules. `extra` is the extra of Dragoman that installs them."""
+    # The reader logs what went wrong, in one line. The libraries would write tracebacks beside it.
+    library = logging.getLogger(modules[0].partition(".")[0])
+    if not library.handlers:
+        library.addHandler(logging.NullHandler())
     try:
         return [importlib.import_module(module) for module in modules]
     except ImportError as error:

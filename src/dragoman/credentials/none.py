@@ -16,5 +16,9 @@ class NoCredential:
     async def token(self, *, force: bool = False) -> Token:
         return _NOTHING
 
+    @property
+    def problem(self) -> str:
+        return ""
+
     async def close(self, *, wait: bool = False) -> None:
         """Nothing to close."""

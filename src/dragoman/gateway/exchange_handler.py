@@ -45,11 +45,10 @@ from .searching import CannotSearch
 from .sockets import SocketRequest
 from .spending import Spending
 from .state import State
-from .target_health import TargetHealth, belongs_to_target
+from .target_health import UNAUTHORIZED, TargetHealth, belongs_to_target
 
 log = logging.getLogger("dragoman.gateway")
 
-_UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
 # nginx's status for a client that closed its connection. Only logs and receipts show it.
 _CLIENT_CLOSED_REQUEST = 499
 
@@ -278,7 +277,7 @@ class ExchangeHandler:
             self.track.attempt_failed(failure)
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if (
-                failure.kind in _UNAUTHORIZED
+                failure.kind in UNAUTHORIZED
                 and refused is None
                 and await health.may_be_renewed(choice, attempt)
             ):
@@ -296,7 +295,7 @@ class ExchangeHandler:
             tries += 1
             delay = health.retry_delay(choice, failed, attempt, tries, self._config.server.retries)
             if delay is None:
-                return failure
+                return health.explained(choice, failure)
             await asyncio.sleep(delay)
 
     def _attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:

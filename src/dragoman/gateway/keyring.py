@@ -200,6 +200,10 @@ class Keyring:
             return place
         return place if secret is None else secret.fingerprint
 
+    def problem(self, upstream: UpstreamConfig) -> str:
+        """Why its key could not be read the last time; empty if it could."""
+        return self._cache(upstream).source.problem
+
     async def changed_since(self, upstream: UpstreamConfig, refused: OutgoingHeaders) -> bool:
         """Read a refused key again. Is it another one now?"""
         source = self._cache(upstream).source

@@ -46,11 +46,10 @@ from .passed_request import passed_body, passed_headers, passed_url
 from .reply import answer_headers
 from .spending import Spending, refuse_uncounted
 from .state import State
-from .target_health import TargetHealth, belongs_to_target
+from .target_health import UNAUTHORIZED, TargetHealth, belongs_to_target
 from .upstream import UpstreamCall
 
 _CLIENT_CLOSED_REQUEST = 499
-_UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
 _ANSWERED = (
     "accept-ranges", "cache-control", "content-disposition", "content-range", "content-type", "etag",
     "last-modified", "retry-after",
@@ -233,7 +232,7 @@ class PassThrough:
             if self._stream is not None:
                 health.failed(choice, failure, self)
                 return self._broken_off(self._stream, failure)
-            if failure.kind in _UNAUTHORIZED and refused is None:
+            if failure.kind in UNAUTHORIZED and refused is None:
                 # Another program may have refreshed the token since it was read.
                 if self._may_send_again and await health.may_be_renewed(choice, self):
                     refused = self.sent_headers

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from ..model.events import Failed
+from ..model.events import Failed, FailureKind
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import TARGET_SPECIFIC, TRANSIENT, backoff
 from ..routing.key_order import cooldown
@@ -18,6 +18,8 @@ from .upstream_keys import KeyInUse, none_left, ordered_keys
 
 T = TypeVar("T")
 
+UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
+"""The upstream refused the key, so it is read again."""
 # Seconds. Client SDKs retry by themselves: a longer wait is left to them, with `retry-after`.
 _MAX_RETRY_DELAY = 5.0
 
@@ -112,6 +114,14 @@ class TargetHealth:
         if self.key is None or self.key.is_last:
             return True
         return await self._state.keyring.changed_since(choice.upstream, attempt.sent_headers)
+
+    def explained(self, choice: ChosenTarget, failure: Failed) -> Failed:
+        """The failure, with why a refused key could not be read again: its user may have to sign in."""
+        why = self._state.keyring.problem(choice.upstream) if failure.kind in UNAUTHORIZED else ""
+        if not why or why in failure.message:
+            return failure
+        message = f"{failure.message} (the key of {choice.upstream.name} could not be read again: {why})"
+        return msgspec.structs.replace(failure, message=message)
 
     def retry_delay(
         self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempted, tries: int, retries: int
