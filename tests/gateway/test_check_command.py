@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.processes import dragoman
 from support.scripted_upstream import (
     Reply,
@@ -18,6 +19,7 @@ from support.scripted_upstream import (
     status,
 )
 
+from dragoman.cli import main
 from dragoman.cli.check.probe import Finding, check
 from dragoman.config import loads
 
@@ -131,3 +133,27 @@ def test_a_key_in_the_query_is_not_shown(answer: Reply, upstream: ScriptedUpstre
     finding = found(toml(f"{upstream.url}?key=sk-in-the-query", credential="none"))
     assert not finding.ok
     assert "sk-in-the-query" not in str(finding)
+
+
+def test_the_routes_are_listed_with_their_conditions(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    routes = """
+        [[routes]]
+        match = "claude-*"
+        when = { client = "claude-code", background = true, images = false }
+        to = "up/small"
+        [[routes]]
+        when = { tokens_over = 100_000, tools = ["web_search", "mcp__*"], thinking = true }
+        to = ["up/long", "up/*"]
+        [[routes]]
+        match = "*"
+        to = "up/demo"
+    """
+    file = tmp_path / "dragoman.toml"
+    file.write_text(toml(upstream.url, more=routes))
+    done = CliRunner().invoke(main, ["check", "--config", str(file)], env=ENV)
+    assert done.exit_code == 0, done.output
+    assert done.output.partition("routes:\n")[2].splitlines() == [
+        "  claude-* when client claude-code, background, no images → up/small",
+        "  * when thinking, tool web_search or mcp__*, over 100,000 tokens → up/long, up/*",
+        "  * → up/demo",
+    ]

@@ -18,7 +18,7 @@ ENDPOINTS = {
     "moonshot": ("openai-chat", "https://api.moonshot.ai/v1/chat/completions"),
     "zai": ("openai-chat", "https://api.z.ai/api/paas/v4/chat/completions"),
     "minimax": ("anthropic", "https://api.minimax.io/anthropic/v1/messages"),
-    "together": ("openai-chat", "https://api.together.xyz/v1/chat/completions"),
+    "together": ("openai-chat", "https://api.together.ai/v1/chat/completions"),
     "fireworks": ("openai-chat", "https://api.fireworks.ai/inference/v1/chat/completions"),
     "cerebras": ("openai-chat", "https://api.cerebras.ai/v1/chat/completions"),
     "huggingface": ("openai-chat", "https://router.huggingface.co/v1/chat/completions"),

@@ -65,6 +65,16 @@ def why_met(when: WhenConfig, traits: RequestTraits) -> str | None:
     return ", ".join(reasons)
 
 
+def described(when: WhenConfig) -> str:
+    """The conditions in the words of `why_met`."""
+    flags = {"background": when.background, "thinking": when.thinking, "images": when.images}
+    parts = [f"client {when.client}"] if when.client is not None else []
+    parts += [_flag(what, wanted) for what, wanted in flags.items() if wanted is not None]
+    parts += [f"tool {' or '.join(when.tools)}"] if when.tools else []
+    parts += [f"over {when.tokens_over:,} tokens"] if when.tokens_over is not None else []
+    return ", ".join(parts)
+
+
 def _checked(when: WhenConfig, traits: RequestTraits) -> Iterator[str | None]:
     """For each condition, why it holds, or None. The cheapest comes first."""
     if when.client is not None:
@@ -83,8 +93,10 @@ def _checked(when: WhenConfig, traits: RequestTraits) -> Iterator[str | None]:
 
 
 def _is(what: str, wanted: bool, found: bool) -> str | None:
-    if wanted is not found:
-        return None
+    return None if wanted is not found else _flag(what, wanted)
+
+
+def _flag(what: str, wanted: bool) -> str:
     return what if wanted else f"no {what}"
 
 

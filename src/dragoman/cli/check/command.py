@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..options import CONFIG
+
+if TYPE_CHECKING:
+    from ...config import Config
 
 
 @click.command()
@@ -16,7 +21,7 @@ def check(config_file: Path | None) -> None:
     """Check the config, the credentials and the upstreams.
 
     Sends one request for the list of models to every upstream, with each of its keys. Each problem comes with
-    a fix.
+    a fix. At the end are the routes, in the order in which they are tried.
     """
     from ...gateway import event_loop
     from ..serve.service import load_config
@@ -32,5 +37,18 @@ def check(config_file: Path | None) -> None:
         click.echo(f"  {finding.name}: {mark}: {finding.message}")
         if finding.advice:
             click.echo(f"    {finding.advice}")
+    for line in _routes(config):
+        click.echo(line)
     if not all(finding.ok for finding in findings):
         raise SystemExit(1)
+
+
+def _routes(config: Config) -> Iterator[str]:
+    from ...routing.conditions import described
+
+    if config.routes:
+        yield "routes:"
+    for route in config.routes:
+        when = "" if route.when is None else f" when {described(route.when)}"
+        targets = ", ".join(f"{target.upstream}/{target.model}" for target in route.to)
+        yield f"  {route.match}{when} → {targets}"
