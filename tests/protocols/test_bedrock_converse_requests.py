@@ -70,11 +70,24 @@ def judge(body: Any, model: str) -> None:
             assert len(block) == 1
             call = block.get("toolUse") or block.get("toolResult") or {"toolUseId": "x"}
             assert PROTOCOL.ids.legal(call["toolUseId"])
+    names = [block["document"]["name"] for block in blocks(body) if "document" in block]
+    assert len(names) == len(set(names))
+    assert all(0 < len(name) <= 200 and "  " not in name for name in names)
+    assert sum("cachePoint" in block for block in blocks(body)) <= 4
     for tool in body.get("toolConfig", {}).get("tools", ()):
+        if "cachePoint" in tool:
+            continue
         name = tool["toolSpec"]["name"]
         assert 0 < len(name) <= 64
         assert name.replace("_", "").replace("-", "").isalnum()
         assert name.isascii()
+
+
+def blocks(body: Any) -> list[Any]:
+    """All content blocks, also those in results, and the tools."""
+    contents = [block for message in body["messages"] for block in message["content"]]
+    inner = [block for one in contents if "toolResult" in one for block in one["toolResult"]["content"]]
+    return [*contents, *inner, *body.get("system", ()), *body.get("toolConfig", {}).get("tools", ())]
 
 
 def _blobs(value: Any) -> Any:
@@ -257,16 +270,60 @@ def test_only_its_own_thoughts_go_back() -> None:
     ]
 
 
-def test_cache_points_only_for_models_that_have_a_cache() -> None:
-    messages = (
+@pytest.mark.parametrize("place", ["message", "tool result"])
+def test_each_document_has_a_name_of_its_own(place: str) -> None:
+    given = ["x 2", "x", "x", "x 3", "", "-", "n" * 300, "n" * 300, "a  b_c", None, None]
+    documents = tuple(
+        Media(kind="document", media_type="application/pdf", data=PNG, name=name) for name in given
+    )
+    if place == "message":
+        body = ask(Message("user", documents))
+    else:
+        call = Message("assistant", (ToolCall(id="c1", name="read", arguments="{}"),))
+        body = ask(*ASKED, call, Message("user", (ToolResult(call_id="c1", parts=documents),)))
+    names = [block["document"]["name"] for block in blocks(body) if "document" in block]
+    assert len(set(names)) == len(given)  # `judge` checks what they are made of
+    assert names[:2] == ["x 2", "x"]
+
+
+CACHED = Request(
+    model="m",
+    messages=(
         Message("system", (Text("s", cache=Cache("1h")),)),
         Message("user", (Text("u", cache=Cache()),)),
-    )
-    request = Request(model="m", messages=messages)
-    assert "cachePoint" not in json.dumps(written(request).body)
-    body = written(request, cache_marks=True).body
+    ),
+    tools=(Tool(name="read", parameters={}, cache=Cache()), Tool(name="write", parameters={})),
+    settings=Settings(tool_choice=ToolChoice("named", "write")),
+)
+POINT = {"cachePoint": {"type": "default"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "has_cache"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("anthropic.claude-3-7-sonnet-20250219-v1:0", True),
+        ("anthropic.claude-3-sonnet-20240229-v1:0", False),
+        (LLAMA, False),
+        ("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3d4e5f6", False),
+    ],
+)
+def test_cache_points_only_for_models_that_have_a_cache(model: str, has_cache: bool) -> None:
+    body = written(CACHED, model).body
+    assert ("cachePoint" in json.dumps(body)) == has_cache
+    if has_cache:
+        assert body["system"] == [{"text": "s"}, POINT]
+        assert body["messages"][0]["content"] == [{"text": "u"}, POINT]
+        assert [next(iter(tool)) for tool in body["toolConfig"]["tools"]] == [
+            "toolSpec",
+            "cachePoint",
+            "toolSpec",
+        ]
+    body = written(CACHED, model, cache_marks=True).body
     assert body["system"] == [{"text": "s"}, {"cachePoint": {"type": "default", "ttl": "1h"}}]
-    assert body["messages"][0]["content"] == [{"text": "u"}, {"cachePoint": {"type": "default"}}]
+    assert body["messages"][0]["content"] == [{"text": "u"}, POINT]
+    assert (POINT in body["toolConfig"]["tools"]) == has_cache
+    assert body["toolConfig"]["toolChoice"] == {"tool": {"name": "write"}}
 
 
 @pytest.mark.parametrize("model", ["", ".", ".."])

@@ -57,7 +57,7 @@ def _members(request: Request, target: Target, names: ToolNames, notices: Notice
     system, conversation = ContentFilter(target, notices).split(request.messages)
     writer = ContentWriter(target, names, notices)
     words = instruction(request.settings, target, notices)
-    tools = ToolWriter(request, names, notices)
+    tools = ToolWriter(request, names, notices, writer.mark_tool)
     thinking = reasoning(request.settings, target, notices)
     has_calls = any(isinstance(part, ToolCall) for message in conversation for part in message.parts)
     body: Obj = {

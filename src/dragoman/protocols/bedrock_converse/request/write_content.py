@@ -29,9 +29,13 @@ class ContentWriter:
         self._names = names
         self._notices = notices
         self._ids = UniqueIds(target.ids or IDS)
-        # A model without a prompt cache refuses a request with cache points.
-        self._marks = cache_breakpoints.MOST if target.cache_marks else 0
-        self._documents = 0
+        self._cache_times = bool(target.cache_marks)
+        """May a cache point say how long? Only the config knows: older models of a family do not take it."""
+        self._caches_tools = _has_cache(target)
+        """Nova, for one, has a cache and refuses cache points among its tools."""
+        self._marks = cache_breakpoints.MOST if target.cache_marks or self._caches_tools else 0
+        self._documents: set[str] = set()
+        """The names of the request's documents."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Messages that alternate and begin with the user."""
@@ -46,22 +50,27 @@ class ContentWriter:
         """The system prompt. `instruction` is said after everything else in it."""
         blocks: list[Obj] = []
         for text in texts:
-            blocks += [{"text": text.text}, *self._mark(text.cache)]
+            blocks += [{"text": text.text}, *self.mark(text.cache)]
         return [*blocks, {"text": instruction}] if instruction else blocks
 
-    def _mark(self, cache: Cache | None) -> list[Obj]:
+    def mark(self, cache: Cache | None) -> list[Obj]:
         """A cache point, which stands after the block that it marks."""
         if cache is None or not self._marks:
             return []
         self._marks -= 1
-        return [{"cachePoint": {"type": "default"} | ({"ttl": "1h"} if cache.ttl == "1h" else {})}]
+        long = self._cache_times and cache.ttl == "1h"
+        return [{"cachePoint": {"type": "default"} | ({"ttl": "1h"} if long else {})}]
+
+    def mark_tool(self, cache: Cache | None) -> list[Obj]:
+        """A cache point after a tool."""
+        return self.mark(cache) if self._caches_tools else []
 
     def _blocks(self, parts: Sequence[Part]) -> list[Obj]:
         blocks: list[Obj] = []
         for part in parts:
             blocks.append(self._block(part))
             if isinstance(part, (Text, Media, ToolCall, ToolResult)):
-                blocks += self._mark(part.cache)
+                blocks += self.mark(part.cache)
         if any("document" in block for block in blocks) and not any("text" in block for block in blocks):
             blocks.insert(0, {"text": PLACEHOLDER})  # Converse refuses a document without any words
         return blocks
@@ -95,11 +104,26 @@ class ContentWriter:
         source: Obj = {"s3Location": {"uri": media.url}} if media.data is None else {"bytes": media.data}
         block: Obj = {"format": FORMATS[media.kind][media.media_type], "source": source}
         if media.kind == "document":
-            # Each document of a request needs a name of its own, of a few kinds of characters.
-            self._documents += 1
-            name = " ".join(_IN_NAMES.sub(" ", media.name or "document").split())[:_LONGEST_NAME]
-            block["name"] = f"{name} {self._documents}" if self._documents > 1 else name or "document"
+            block["name"] = self._document_name(media.name or "")
         return {media.kind: block}
+
+    def _document_name(self, given: str) -> str:
+        """A name that no other document of the request has, of the characters that names may have."""
+        name = base = " ".join(_IN_NAMES.sub(" ", given)[:_LONGEST_NAME].split()) or "document"
+        number = len(self._documents)
+        while name in self._documents:
+            number += 1
+            name = f"{base[: _LONGEST_NAME - 8].rstrip()} {number}"
+        self._documents.add(name)
+        return name
+
+
+def _has_cache(target: Target) -> bool:
+    """Does the model have a prompt cache, by its name? One without refuses a request with cache points.
+
+    Claude has had one since the version that reasons (3.7).
+    """
+    return target.takes.signs_thinking and target.takes.reasons is True
 
 
 def _thought(thinking: Thinking) -> Obj:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ....model.messages import Request, Tool, ToolCall
+from collections.abc import Callable
+
+from ....model.messages import Cache, Request, Tool, ToolCall
 from ...common.fields import Obj
 from ...common.freeform import emulated
 from ...common.notices import Notices
@@ -16,8 +18,16 @@ _CHOICE = "settings.tool_choice"
 class ToolWriter:
     """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
-    def __init__(self, request: Request, names: ToolNames, notices: Notices) -> None:
+    def __init__(
+        self,
+        request: Request,
+        names: ToolNames,
+        notices: Notices,
+        mark: Callable[[Cache | None], list[Obj]],
+    ) -> None:
+        """`mark` writes the cache point after a tool."""
         self._request = request
+        self._mark = mark
         self._settings = request.settings
         self._names = names
         self._notices = notices
@@ -41,11 +51,12 @@ class ToolWriter:
     def _offered(self) -> list[Obj]:
         choice = self._settings.tool_choice
         allowed = None if choice is None else choice.allowed
-        tools = enumerate(self._request.tools)
-        written = [
-            self._tool(tool, f"tools[{at}]") for at, tool in tools if allowed is None or tool.name in allowed
-        ]
-        return [tool for tool in written if tool is not None]
+        offered: list[Obj] = []
+        for at, tool in enumerate(self._request.tools):
+            written = self._tool(tool, f"tools[{at}]") if allowed is None or tool.name in allowed else None
+            if written is not None:
+                offered += [written, *self._mark(tool.cache)]
+        return offered
 
     def _remembered(self) -> list[Obj]:
         """The tools of earlier calls."""
@@ -80,7 +91,7 @@ class ToolWriter:
         if choice.mode == "required":
             return {"any": {}}
         name = self._names.out(choice.name or "", choice.namespace)
-        if any(tool["toolSpec"]["name"] == name for tool in tools):
+        if any(tool.get("toolSpec", {}).get("name") == name for tool in tools):
             return {"tool": {"name": name}}
         message = "a model without the tool cannot be forced to call one"
         self._notices.warn("forced-choice-downgraded", _CHOICE, message)
