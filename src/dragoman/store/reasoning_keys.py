@@ -178,27 +178,11 @@ def _identity(position: TurnPosition, parts: Sequence[Part], context: ReasoningC
     """What identifies a turn: its first call, or its text and the question before it."""
     call = next((part for part in parts if isinstance(part, ToolCall)), None)
     if call is not None:
-        arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
+        arguments = call.arguments if call.kind == "custom" else canonical(call.arguments or "{}")
         identifying = [call.id] if context.sent_back.call_ids else position.question()
         return ["call", *identifying, call.name, arguments]
     text = "".join(part.text for part in parts if isinstance(part, Text))
     return ["words", text.strip(), *position.question()]
-
-
-def _canonical(arguments: str) -> str:
-    """A digest that is the same for equal arguments. Cached: agents send all calls again on every turn."""
-    raw = _digest(arguments)
-    known = _canonical_digests.get(raw)
-    if known is None:
-        if len(_canonical_digests) >= _MAX_DIGESTS:
-            _canonical_digests.clear()
-        known = _canonical_digests[raw] = _digest(canonical(arguments or "{}"))
-    return known
-
-
-# An agent repeats all earlier calls in every request, so their digests are cached.
-_MAX_DIGESTS = 20_000
-_canonical_digests: dict[str, str] = {}
 
 
 def _summary(part: Part) -> str:

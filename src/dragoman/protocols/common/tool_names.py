@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,17 +20,6 @@ from ...model.messages import Tool
 
 _Key = str | tuple[str, str]
 """A name, or a namespace and a name."""
-
-
-# The cache of names that were found legal: the same names come with every request of a conversation.
-_MOST = 4096
-_SHORT = 128
-
-
-@lru_cache(maxsize=64)
-def _matcher(pattern: str, longest: int) -> tuple[Callable[[str], re.Match[str] | None], set[str]]:
-    """The check for a rule, and the cache of names that passed it."""
-    return re.compile(pattern).fullmatch, set()
 
 
 # Hosted tools that make the model call names which no client declares: Gemini's computer use calls
@@ -52,6 +40,9 @@ class NameRule(msgspec.Struct, frozen=True):
     """Does it support freeform tools? Otherwise they become functions with one string `input`."""
     namespaces: bool = False
 
+    def allows(self, name: str) -> bool:
+        return 0 < len(name) <= self.longest and re.fullmatch(self.pattern, name) is not None
+
 
 class CalledTool(msgspec.Struct, frozen=True, gc=False):
     """The client's tool that an upstream's name refers to."""
@@ -69,13 +60,12 @@ class ToolNames:
 
     def __init__(self, tools: Iterable[Tool], rule: NameRule) -> None:
         self._rule = rule
-        self._allows, self._found_legal = _matcher(rule.pattern, rule.longest)
         self._notes: dict[tuple[str, ...], Any] = {}
         tools = tuple(tools)
         self._hosted: frozenset[str] = frozenset()
         named = {t.name: CalledTool(t, False) for t in tools if t.kind == "function" and not t.namespace}
-        # Nearly always all tools are functions with distinct legal names from earlier requests.
-        usual = len(named) == len(tools) and named.keys() <= self._found_legal
+        # Nearly always all tools are functions with distinct legal names.
+        usual = len(named) == len(tools) and all(map(rule.allows, named))
         self._out: dict[_Key, str] = dict(zip(named, named, strict=True)) if usual else {}
         self._by_key: dict[_Key, CalledTool] = {**named} if usual else {}
         self._by_name: dict[str, CalledTool] = named if usual else {}
@@ -182,13 +172,7 @@ class ToolNames:
         return f"{namespace}__{name}" if namespace and not self._rule.namespaces else name
 
     def _legal(self, full: str) -> str:
-        if full in self._found_legal:
-            return full
-        if 0 < len(full) <= self._rule.longest and self._allows(full):
-            if len(full) <= _SHORT and len(self._found_legal) < _MOST:
-                self._found_legal.add(full)
-            return full
-        return self._hashed(full, full)
+        return full if self._rule.allows(full) else self._hashed(full, full)
 
     def _hashed(self, full: str, original: str) -> str:
         digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:8]
