@@ -24,7 +24,7 @@ from dragoman.conform.laws import Law, framing, http, judge_of
 from dragoman.model import events, messages
 from dragoman.model.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Background, Profile, Signs
-from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
+from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MAX_FOR_TOOLS, PATH, PROMPT, TOOL
 from dragoman.protocols.cursor.answer.kinds import KINDS, Field
 from dragoman.protocols.registry import CLIENTS, ONE_SIDED, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
@@ -170,7 +170,7 @@ def profiles_page() -> str:
         f"| a header | {HEADER} |",
         f"| text near the beginning of the system prompt | {PROMPT} |",
         f"| a member of the body | {FIELD} |",
-        f"| a tool's name | {TOOL} each, at most {MOST_FOR_TOOLS} |",
+        f"| a tool's name | {TOOL} each, at most {MAX_FOR_TOOLS} |",
         "",
         "| name | client | speaks | arguments | keepalive |",
         "| --- | --- | --- | --- | --- |",
