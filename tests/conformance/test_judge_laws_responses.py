@@ -282,6 +282,25 @@ def test_reasoning_text_needs_no_part(full: str, fine: bool) -> None:
     assert (laws.check(RESPONSES, stream, stream=True) == []) is fine
 
 
+def shell_call(events: Events) -> None:
+    """OpenAI's events about a shell call have an output index, but no item id."""
+    item = {"id": "sh_1", "type": "shell_call", "call_id": "c1", "status": "completed", "action": {}}
+    where = {"output_index": 0, "command_index": 0}
+    events[2:-1] = [
+        {"type": ADDED, "output_index": 0, "item": item},
+        {"type": "response.shell_call_command.added", "command": "", **where},
+        {"type": "response.shell_call_command.delta", "delta": "ls", **where},
+        {"type": "response.shell_call_command.done", "command": "ls", **where},
+        {"type": DONE, "output_index": 0, "item": item},
+    ]
+    last(events)["output"] = [item]
+
+
+def test_events_of_other_items_need_no_item_id() -> None:
+    stream = spoiled(RESPONSES, SAMPLES[RESPONSES]["text"].stream, shell_call)
+    assert laws.check(RESPONSES, stream, stream=True) == []
+
+
 BODIES: dict[str, tuple[str, Spoil, str]] = {
     "in progress": ("text", lambda r: r.update(status="in_progress"), "not finished"),
     "wrong object": ("text", lambda r: r.update(object="x"), "object is not response"),

@@ -52,6 +52,8 @@ _TEXTS = {
     "response.reasoning_summary_text": ("summary_index", "summary_text", "text"),
 }
 
+_FAMILIES = frozenset(_PARTS) | frozenset(_TEXTS) | {name for name, _ in _CALLS.values()}
+
 
 class StreamedItem:
     """One output item, from its added event to its done event."""
@@ -78,13 +80,15 @@ class StreamedItem:
         if kind == "response.output_item.done":
             self._finish(event["item"])
             return
-        self.complain.unless(event["item_id"] == self.id, ITEM_ID, f"item_id is not {self.id}")
         family, _, step = kind.rpartition(".")
+        # OpenAI's own events about a shell call have no `item_id`.
+        item_id = event["item_id"] if family in _FAMILIES else event.get("item_id", self.id)
+        self.complain.unless(item_id == self.id, ITEM_ID, f"item_id is not {self.id}")
         if family in _PARTS:
             self._part_event(event, _PARTS[family], step)
         elif family in _TEXTS:
             self._text_event(event, family, step)
-        elif family in (name for name, _ in _CALLS.values()):
+        elif family in _FAMILIES:
             self._call_event(event, family, step)
 
     def _part_event(self, event: Json, index: str, step: str) -> None:

@@ -344,6 +344,8 @@ def read_usage(usage: wire.Usage) -> Usage:
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
     written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
+    if prompt is not None and written and (cached or 0) + written > prompt:
+        written = max(0, prompt - (cached or 0))  # OpenRouter counts Gemini's cached tokens as written, too
     details = usage.completion_tokens_details
     reasoning = details.reasoning_tokens if details else None
     apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning

@@ -114,7 +114,7 @@ class StreamEncoder:
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _note_raw_reasoning(self, kind: str) -> None:
-        """Note how the client gets reasoning in the upstream's frames: the encoder may have to continue it."""
+        """Note how the client gets reasoning in verbatim frames: the encoder may have to continue it."""
         if kind.startswith("response.output_item."):
             self._raw_part = False
         elif kind == "response.content_part.added":
