@@ -217,7 +217,7 @@ SAID_TO_US: dict[str, Any] = {
     ],
 }
 OTHERS = ["meta.llama3-1-70b-instruct-v1:0", "us.amazon.nova-pro-v1:0", MODELS[2]]
-CONVERSE = 'protocol = "bedrock-converse"'
+CONVERSE = 'protocol = "bedrock-converse"\ncache_marks = false'
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -501,6 +501,36 @@ def test_a_forced_search_among_other_tools_is_refused_too() -> None:
         assert got.status == 400
 
 
+@pytest.mark.parametrize(
+    ("declared", "choice"),
+    [
+        ("web_search", {"type": "web_search"}),
+        ("web_search_2025_08_26", {"type": "web_search"}),
+        ("web_search_2025_08_26", {"type": "web_search_2025_08_26"}),
+        ("web_search_preview", {"type": "web_search_preview"}),
+        (
+            "web_search",
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]},
+        ),
+    ],
+)
+def test_every_form_of_a_forced_search_is_one(declared: str, choice: dict[str, Any]) -> None:
+    function = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    body = {
+        "model": "up/m",
+        "input": "News?",
+        "tools": [{"type": declared}, function],
+        "tool_choice": choice,
+    }
+    with search_setup(how="") as it:
+        got = post(it.served.url + "/v1/responses", body)
+        assert got.status == 400
+        assert "[search]" in got.json["error"]["message"]
+        optional = {**choice, "mode": "auto"} if "mode" in choice else "auto"
+        it.answers(CHAT, (Text("Hello."),))
+        assert post(it.served.url + "/v1/responses", {**body, "tool_choice": optional}).status == 200
+
+
 def test_another_target_that_searches_is_tried() -> None:
     to = '[[routes]]\nmatch = "*"\nto = ["up/*", "native/*"]'
     with in_background() as native:

@@ -303,7 +303,6 @@ POINT = {"cachePoint": {"type": "default"}}
     [
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
         ("anthropic.claude-3-7-sonnet-20250219-v1:0", True),
-        ("anthropic.claude-3-sonnet-20240229-v1:0", False),
         (LLAMA, False),
         ("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3d4e5f6", False),
     ],
@@ -324,6 +323,41 @@ def test_cache_points_only_for_models_that_have_a_cache(model: str, has_cache: b
     assert body["messages"][0]["content"] == [{"text": "u"}, POINT]
     assert (POINT in body["toolConfig"]["tools"]) == has_cache
     assert body["toolConfig"]["toolChoice"] == {"tool": {"name": "write"}}
+
+
+OLD_CLAUDE, NOVA = "anthropic.claude-3-haiku-20240307-v1:0", "amazon.nova-pro-v1:0"
+
+
+@pytest.mark.parametrize(
+    ("model", "marks", "added"),
+    [
+        (CLAUDE, "blocks", True),
+        (CLAUDE.removeprefix("us."), "blocks", True),
+        (NOVA, "blocks", True),
+        (OLD_CLAUDE, "blocks", False),
+        (OLD_CLAUDE, True, False),
+        (LLAMA, "blocks", False),
+        (LLAMA, True, True),
+        (CLAUDE, False, False),
+    ],
+)
+def test_a_prompt_without_marks_gets_cache_points(model: str, marks: Any, added: bool) -> None:
+    messages = (
+        Message("system", (Text("Be brief."),)),
+        *(Message(role, (Text(f"{n}"),)) for n in range(3) for role in ("user", "assistant")),
+        Message("user", (Text("And?"),)),
+    )
+    request = Request(model="m", messages=messages, tools=(Tool(name="f", parameters={"type": "object"}),))
+    out = written(request, model, cache_marks=marks)
+    turns = [turn["content"] for turn in out.body["messages"]]
+    assert [POINT in blocks for blocks in turns] == [False] * 4 + [added, False, added]
+    assert (out.body["system"][-1] == POINT) is added
+    assert POINT not in out.body["toolConfig"]["tools"]  # Nova refuses it there
+    assert [(n.rule, n.warning) for n in out.notices] == [("cache-marks-added", False)] * added
+    marked = Request(model="m", messages=(Message("user", (Text("u", cache=Cache()),)),))
+    carried = POINT in written(marked, model, cache_marks=marks).body["messages"][0]["content"]
+    # `cache_marks = false` adds no marks. The client's own still pass to a model known to have a cache.
+    assert carried is (added or model == CLAUDE)
 
 
 @pytest.mark.parametrize("model", ["", ".", ".."])

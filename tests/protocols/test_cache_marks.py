@@ -8,6 +8,7 @@ import pytest
 from support.sdk_types import check_anthropic
 
 from dragoman import Target, protocol
+from dragoman.model.messages import Cache, Message, Request, Text
 from dragoman.protocols.base import Outgoing
 
 Json = dict[str, Any]
@@ -211,3 +212,20 @@ def test_a_prefilled_assistant_message_is_not_marked(client: str) -> None:
     sent = written(client, (path, body), loose).body
     assert sent["messages"][-1] == {"role": "assistant", "content": [{"type": "text", "text": "I"}]}
     assert marked(sent)[-1] == len(blocks(sent)) - 2
+
+
+@pytest.mark.parametrize(
+    ("model", "marked"),
+    [
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("eu.anthropic.claude-3-haiku-20240307-v1:0", False),
+        ("claude-3-haiku-20240307", True),
+    ],
+)
+def test_claude_without_a_cache_gets_no_marks(model: str, marked: bool) -> None:
+    """On Bedrock, the first Claude 3 models refuse `cache_control`. At Anthropic they take it."""
+    target = Target(model=model, cache_marks="blocks")
+    for cache in (None, Cache()):
+        message = Message("user", (Text("?", cache=cache),))
+        body = protocol("anthropic").write_request(Request(model="m", messages=(message,)), target).body
+        assert ("cache_control" in str(body)) is marked

@@ -138,7 +138,8 @@ UPSTREAM: Keys = {
         flag_or("blocks"),
         "true, false or text",
         "its provider's, else `false`",
-        "Mark prompts for Anthropic's cache if the client does not; `blocks`: not for Anthropic clients.",
+        "Mark prompts for the cache (Anthropic, Bedrock) if the client does not; `blocks`: not for Anthropic "
+        "clients, and on Bedrock only for models known to have a cache.",
     ),
     "compaction": ConfigKey(
         flag,

@@ -57,12 +57,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     compacts: bool = False
     """The upstream compacts conversations itself (`compaction_trigger`)."""
     cache_marks: bool | Literal["blocks"] = False
-    """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic). "blocks": the
-    upstream takes marks on content blocks, but is not known to take one for the whole request."""
+    """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic, Bedrock).
+    "blocks": the upstream takes marks on content blocks, and perhaps none for the whole request."""
     strict: bool = False
     """Refuse a request if a part of it would be dropped with a notice."""
     facts: ModelFacts | None = None
     """Facts about the model, from the config or from an earlier refusal. None: only the name is known."""
+
+    @property
+    def marks_prompts(self) -> bool:
+        """May a prompt have marks for the cache? A model without a cache refuses them."""
+        return bool(self.cache_marks) and self.takes.caches is not False
 
     @property
     def takes(self) -> ModelFacts:

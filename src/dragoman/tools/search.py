@@ -72,7 +72,11 @@ def is_expected(request: Request) -> bool:
         return False
     if all(tool.hosted == SEARCH for tool in request.tools):
         return True
-    return choice is not None and choice.mode == "named" and choice.name == _hosted_name(request)
+    if choice is None:
+        return False
+    name = _hosted_name(request)
+    only = choice.mode == "required" and choice.allowed is not None and set(choice.allowed) == {name}
+    return only or (choice.mode == "named" and choice.name == name)
 
 
 def _hosted_name(request: Request) -> str | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...model.messages import Cache, Media, Message, Part, Text, ToolCall, ToolResult
+import msgspec
+
+from ...model.messages import Cache, Media, Message, Opaque, Part, Request, Text, ToolCall, ToolResult
 from .fields import Obj
 from .notices import Notices
 
 MOST = 4
 """OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes."""
 _MARK = "prompt_cache_breakpoint"
+_MEMBER = b'"cache_control"'
 # Anthropic's `1h` becomes OpenAI's `12h`. OpenAI's default is 30 minutes, which covers Anthropic's `5m`.
 _LIFETIMES = {"1h": "12h", "12h": "12h"}
 
@@ -18,6 +21,22 @@ _LIFETIMES = {"1h": "12h", "12h": "12h"}
 def count_marks(messages: Iterable[Message]) -> int:
     """The number of breakpoints in these messages, also inside tool results."""
     return sum([_marks(part) for message in messages for part in message.parts])
+
+
+def marks_nothing(request: Request) -> bool:
+    """Does the request have no cache marks? A client that sets some knows best where they belong."""
+    if request.settings.cache is not None or any(tool.cache is not None for tool in request.tools):
+        return False
+    if count_marks(request.messages):
+        return False
+    # Opaque blocks are not decoded, so a mark in them is found by its name.
+    parts = [part for message in request.messages for part in message.parts if isinstance(part, Opaque)]
+    return not any(_MEMBER in msgspec.json.encode(part.raw.value) for part in parts)
+
+
+def note_added(what: str, notices: Notices) -> None:
+    """Note that Dragoman marks a prompt for the cache."""
+    notices.note("cache-marks-added", "settings.cache", f"the client marks nothing for the cache: {what}")
 
 
 def _marks(part: Part) -> int:

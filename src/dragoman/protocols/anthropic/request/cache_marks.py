@@ -16,34 +16,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from ....model.messages import Cache, Opaque, Request
+from ....model.messages import Cache
 from ...common import cache_breakpoints
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from .write_blocks import cache_control
 
-_RULE = "cache-marks-added"
 _TURNS = cache_breakpoints.MOST - 2
-_MEMBER = b'"cache_control"'
-
-
-def marks_nothing(request: Request) -> bool:
-    """Does the request have no cache marks? A client that sets some knows best where they belong."""
-    if request.settings.cache is not None or any(tool.cache is not None for tool in request.tools):
-        return False
-    if cache_breakpoints.count_marks(request.messages):
-        return False
-    # Opaque blocks are not decoded, so a mark in them is found by its name.
-    parts = [part for message in request.messages for part in message.parts if isinstance(part, Opaque)]
-    return not any(_MEMBER in msgspec.json.encode(part.raw.value) for part in parts)
 
 
 def mark_request(notices: Notices) -> Obj:
     """One mark for the whole request, at its last block: the client's own blocks stay as they are."""
-    message = "the client marks nothing for the cache: one mark for the whole request"
-    notices.note(_RULE, "settings.cache", message)
+    cache_breakpoints.note_added("one mark for the whole request", notices)
     return cache_control(Cache())
 
 
@@ -59,8 +43,7 @@ def mark_prompt(
         for at, turn in enumerate(messages)
     ]
     places += [f"messages[{at}]" for at in last]
-    message = f"the client marks nothing for the cache: marks after {', '.join(places)}"
-    notices.note(_RULE, "settings.cache", message)
+    cache_breakpoints.note_added(f"marks after {', '.join(places)}", notices)
     return _with_mark(tools), _with_mark(system), marked
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from ....model.messages import Request
 from ...base import Outgoing, Target
 from ...common import unsupported
+from ...common.cache_breakpoints import marks_nothing
 from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.decoder import NAME
-from .cache_marks import mark_request, marks_nothing
+from .cache_marks import mark_request
 from .restore import restored_messages
 from .supported import is_own
 from .thinking import fitted, think_if_signed, unchanged_thinking, write_thinking

@@ -28,13 +28,17 @@ from .supported import is_own
 
 
 class Marks:
-    """Places cache breakpoints. `marks` is the number of breakpoints in the whole request."""
+    """Places cache breakpoints. `marks` is the number of breakpoints in the whole request.
 
-    def __init__(self, marks: int, notices: Notices) -> None:
+    `wanted`: false for a model without a cache, which gets none.
+    """
+
+    def __init__(self, marks: int, notices: Notices, *, wanted: bool = True) -> None:
         self._surplus = cache_breakpoints.surplus(marks, notices)
+        self._wanted = wanted
 
     def put(self, block: Obj, cache: Cache | None) -> Obj:
-        if cache is None:
+        if cache is None or not self._wanted:
             return block
         # Anthropic refuses a fifth breakpoint. The last four are kept, because they cover the longest
         # prefixes.

@@ -18,7 +18,7 @@ from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import PLACEHOLDER, MergedTurn, note_placeholder, note_prefill, turns
-from .cache_marks import mark_prompt, marks_nothing
+from .cache_marks import mark_prompt
 from .restore import is_top_level_system, restored
 from .supported import ContentFilter, is_own
 from .write_blocks import BlockWriter, Marks
@@ -58,6 +58,7 @@ class PromptWriter:
         marks = Marks(
             0 if self._own else cache_breakpoints.count_marks(messages) + self._marks_on_tools(),
             self._notices,
+            wanted=self._target.takes.caches is not False,
         )
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools = writer.offered()
@@ -67,7 +68,7 @@ class PromptWriter:
         written = self._conversation(messages[leading:], blocks)
         if not self._own:
             written = self._complete(written)
-            if self._target.cache_marks and marks_nothing(self._request):
+            if self._target.marks_prompts and cache_breakpoints.marks_nothing(self._request):
                 tools, system, written = mark_prompt(tools, system, written, self._notices)
         return Prompt(_shortest(system), written, tools or writer.remembered(), writer.servers, bool(tools))
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from ....model.messages import Request, ToolCall
 from ...base import Outgoing, Target
 from ...common import unsupported
+from ...common.cache_breakpoints import marks_nothing
 from ...common.fields import Obj, reject
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
@@ -69,4 +70,6 @@ def _members(request: Request, target: Target, names: ToolNames, notices: Notice
         "outputConfig": output_config(request.settings, target, notices),
         "serviceTier": service_tier(request.settings),
     }
+    if marks_nothing(request):
+        writer.mark_prompt(body)
     return {key: value for key, value in body.items() if value}

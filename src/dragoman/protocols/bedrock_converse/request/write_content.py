@@ -29,11 +29,16 @@ class ContentWriter:
         self._names = names
         self._notices = notices
         self._ids = UniqueIds(target.ids or IDS)
-        self._cache_times = bool(target.cache_marks)
+        takes = target.takes
+        self._marks_prompts = target.marks_prompts
+        # A model without a prompt cache refuses a request with cache points. A model whose name says nothing
+        # gets them only if the config says `cache_marks = true`.
+        may_mark = takes.caches or (takes.caches is None and target.cache_marks is True)
+        self._marks = cache_breakpoints.MOST if may_mark else 0
+        self._cache_times = target.cache_marks is True
         """May a cache point say how long? Only the config knows: older models of a family do not take it."""
-        self._caches_tools = _has_cache(target)
-        """Nova, for one, has a cache and refuses cache points among its tools."""
-        self._marks = cache_breakpoints.MOST if target.cache_marks or self._caches_tools else 0
+        self._marks_tools = takes.signs_thinking and bool(takes.caches)
+        """Nova, for one, has a cache and refuses cache points among its tools; Claude takes them."""
         self._documents: set[str] = set()
         """The names of the request's documents."""
 
@@ -53,6 +58,16 @@ class ContentWriter:
             blocks += [{"text": text.text}, *self.mark(text.cache)]
         return [*blocks, {"text": instruction}] if instruction else blocks
 
+    def mark_prompt(self, body: Obj) -> None:
+        """Add cache points for a client that sets none: after the system prompt, which follows the tools, and
+        after the user's last two turns, where the next request can read the cache."""
+        if not (self._marks_prompts and self._marks):
+            return
+        turns = [turn["content"] for turn in body["messages"] if turn["role"] == "user"][-2:]
+        for blocks in ([body["system"]] if body["system"] else []) + turns:
+            blocks += self.mark(Cache())
+        cache_breakpoints.note_added("marks after the system prompt and the last turns", self._notices)
+
     def mark(self, cache: Cache | None) -> list[Obj]:
         """A cache point, which stands after the block that it marks."""
         if cache is None or not self._marks:
@@ -63,7 +78,7 @@ class ContentWriter:
 
     def mark_tool(self, cache: Cache | None) -> list[Obj]:
         """A cache point after a tool."""
-        return self.mark(cache) if self._caches_tools else []
+        return self.mark(cache) if self._marks_tools else []
 
     def _blocks(self, parts: Sequence[Part]) -> list[Obj]:
         blocks: list[Obj] = []
@@ -116,14 +131,6 @@ class ContentWriter:
             name = f"{base[: _LONGEST_NAME - 8].rstrip()} {number}"
         self._documents.add(name)
         return name
-
-
-def _has_cache(target: Target) -> bool:
-    """Does the model have a prompt cache, by its name? One without refuses a request with cache points.
-
-    Claude has had one since the version that reasons (3.7).
-    """
-    return target.takes.signs_thinking and target.takes.reasons is True
 
 
 def _thought(thinking: Thinking) -> Obj:

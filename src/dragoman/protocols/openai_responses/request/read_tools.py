@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -38,6 +39,8 @@ _NO_GRAMMAR = Grammar()
 _decode = msgspec.json.Decoder(AnyTool).decode
 _Identity = tuple[str | None, str, bool]
 _Declared = dict[_Identity, Tool]
+
+_DATE = re.compile(r"_\d{4}_\d{2}_\d{2}$")
 
 
 def read_tools(body: Obj, other_items: Iterable[tuple[str, OtherItem]]) -> tuple[Tool, ...]:
@@ -166,8 +169,8 @@ def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:
 
 
 def _hosted_word(kind: str) -> str:
-    """`web_search_preview_2025_03_11` is `web_search`; `computer_use_preview` is `computer`."""
-    family = kind.partition("_preview")[0].removesuffix("_use")
+    """`web_search_preview` and `web_search_2025_08_26` are `web_search`; `computer_use` is `computer`."""
+    family = _DATE.sub("", kind).partition("_preview")[0].removesuffix("_use")
     return _HOSTED_WORDS.get(family, family)
 
 
