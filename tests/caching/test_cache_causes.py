@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dragoman.observe.caching import CacheTurn, PromptPrint, explain, explain_all, prompt_print
-from dragoman.protocols.registry import upstream_protocol
+from dragoman.protocols.registry import PROTOCOLS, upstream_protocol
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 Body = dict[str, Any]
@@ -47,7 +47,8 @@ def follow(body: Body) -> Body:
 
 
 def printed(body: Body, protocol: str = "anthropic") -> PromptPrint:
-    made = prompt_print(json.dumps(body).encode(), upstream_protocol(protocol).fields, body.get("model", "m"))
+    wire = upstream_protocol(protocol)
+    made = prompt_print(json.dumps(body).encode(), body.get("model", "m"), wire.fields, wire.prompt)
     assert made is not None
     return made
 
@@ -221,6 +222,24 @@ def test_neither_marks_nor_the_form_of_a_text_change_a_print() -> None:
     assert marked.messages == printed(pointless, "bedrock-converse").messages
 
 
+@pytest.mark.parametrize("ttl", [None, "12h"])
+def test_marks_of_openai_do_not_change_a_print(ttl: str | None) -> None:
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"} | ({"ttl": ttl} if ttl else {})}
+    said = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}]
+    marked = copy.deepcopy(said)
+    marked[0]["content"][0] |= mark  # type: ignore[index]
+    found = printed({"input": marked}, "openai-responses")
+    assert found.messages == printed({"input": said}, "openai-responses").messages
+    assert found.marks == ("m0",)
+    assert found.ttl == (12 * 3600 if ttl else 1800)
+    spoken = {"role": "user", "content": [{"type": "text", "text": "Hi", **mark}]}
+    plain = {"role": "user", "content": "Hi"}
+    assert (
+        printed({"messages": [spoken]}, "openai-chat").messages
+        == printed({"messages": [plain]}, "openai-chat").messages
+    )
+
+
 CHAT = {"messages": [{"role": "system", "content": "It is 2026-05-01."}, {"role": "user", "content": "Hi"}]}
 FUNCTION = {"name": "Bash", "description": "Run."}
 OTHERS: dict[str, tuple[Body, Change, str, str]] = {
@@ -286,4 +305,6 @@ def test_a_print_stays_small_and_still_finds_the_place() -> None:
     "body", [b"", b"[]", b"{", b'{"messages": [1, null, "x"], "tools": 7}', b'{"tools":[{"name":5}]}']
 )
 def test_any_body_is_survived(body: bytes) -> None:
-    prompt_print(body, upstream_protocol("anthropic").fields, "m")
+    for name in PROTOCOLS:
+        wire = upstream_protocol(name)
+        prompt_print(body, "m", wire.fields, wire.prompt)

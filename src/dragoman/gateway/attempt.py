@@ -318,7 +318,7 @@ class Attempt:
         known += [secret for secret in headers.secrets if secret not in known]
         track.record_upstream_request(headers.redacted_url, headers.redacted, body, self._setup, again=again)
         if not again:
-            fingerprint_prompt(track, body, self._wire.fields, choice.model)
+            fingerprint_prompt(track, body, self._wire, choice.model)
         return UpstreamCall(
             self._state.pool,
             upstream.name,

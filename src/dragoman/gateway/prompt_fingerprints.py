@@ -6,13 +6,13 @@ import asyncio
 
 from ..observe.caching import prompt_print
 from ..observe.tap import Track
-from ..protocols.facts import FieldNames
+from ..protocols.base import BaseProtocol
 
 
-def fingerprint_prompt(track: Track, body: bytes, fields: FieldNames, model: str) -> None:
+def fingerprint_prompt(track: Track, body: bytes, wire: BaseProtocol, model: str) -> None:
     """Fingerprint a request in the loop's next round. By then it is sent, so it need not wait for this."""
 
     def store_fingerprint() -> None:
-        track.prompt = prompt_print(body, fields, model)
+        track.prompt = prompt_print(body, model, wire.fields, wire.prompt)
 
     asyncio.get_running_loop().call_soon(store_fingerprint)

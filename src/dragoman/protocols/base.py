@@ -24,6 +24,7 @@ from .facts import (
     FieldNames,
     ModelListFormat,
     OutputLimiter,
+    PromptForm,
     ReasoningReplay,
     SdkObjects,
     Server,
@@ -165,6 +166,8 @@ class BaseProtocol(msgspec.Struct, frozen=True, kw_only=True):
     names: NameRule
     fields: FieldNames = {}
     """The fields of its requests. The inspector shows the change of each (`translation/field_changes.py`)."""
+    prompt: PromptForm = PromptForm()
+    """Where its requests hold names of tools and cache marks."""
     auth: Auth = BEARER
     listing: ModelListFormat = ModelListFormat()
     compaction: Compaction | None = None

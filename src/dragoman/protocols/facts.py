@@ -29,6 +29,26 @@ IN_PATH = "(URL)"
 """In place of a field, for what a protocol has in the path of a request."""
 
 
+class CacheMark(msgspec.Struct, frozen=True):
+    """How a request marks the end of what the upstream should cache."""
+
+    member: str
+    alone: bool = False
+    """The mark is a block of its own. Otherwise it is a member of any block."""
+    seconds: int = 300
+    """The lifetime of a mark without a `ttl`."""
+
+
+class PromptForm(msgspec.Struct, frozen=True):
+    """How a request holds its prompt, for prints of prompts (`observe/caching/prints.py`)."""
+
+    marks: tuple[CacheMark, ...] = ()
+    tool: str = ""
+    """The member of a tool that holds its name. Empty: the tool itself holds it."""
+    tools: str = ""
+    """The member of an entry of the tool list that holds several tools."""
+
+
 class Auth(msgspec.Struct, frozen=True):
     """How a protocol's clients send their key."""
 

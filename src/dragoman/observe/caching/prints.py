@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ...protocols.facts import FieldNames
+from ...protocols.facts import CacheMark, FieldNames, PromptForm
 
 MOST_MESSAGES = 192
 """Parts of a print for messages. If there are more messages, a part is the hash of two, four, … of them."""
@@ -27,13 +27,9 @@ _MOST_MARKS = 16
 _LOOSE = 2
 """The first messages also have loose hashes: agents put the date and the state of the project there."""
 
-# How the protocols write a cache mark: a member of any block, or a block of its own.
-_MARKS = {
-    b'"cache_control"': (re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)'), b""),
-    b'"cachePoint"': (re.compile(rb'"cachePoint"\s*:\s*\{[^{}]*\}\s*\}'), b"{"),
-}
-"""The mark from its name on, and what comes before it."""
-_HOUR = re.compile(rb'"ttl"\s*:\s*"1h"')
+_MARK, _MARK_ALONE = rb"%b\s*:\s*(?:\{[^{}]*\}|null)", rb"%b\s*:\s*\{[^{}]*\}\s*\}"
+_TTL = re.compile(rb'"ttl"\s*:\s*"(\d{1,4})([mh])"')
+_SECONDS = {b"m": 60, b"h": 3600}
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _DATE = re.compile(
     rb"(?=[0-9A-Z])(?<![0-9A-Za-z])"
@@ -97,48 +93,33 @@ class PromptPrint(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(part.size for part in (*self.tools, *self.system, *self.messages))
 
 
-class _Named(msgspec.Struct):
-    name: str = ""
-
-
 class _Item(msgspec.Struct):
-    """What names a tool, in any protocol."""
+    """What names a tool."""
 
     type: str = ""
     name: str = ""
-    function: _Named | None = None
-    spec: _Named | None = msgspec.field(default=None, name="toolSpec")
 
 
 _item = msgspec.json.Decoder(_Item).decode
-
-
-class _Declarations(msgspec.Struct):
-    """Gemini groups functions."""
-
-    functions: list[msgspec.Raw] = msgspec.field(
-        default_factory=list[msgspec.Raw], name="functionDeclarations"
-    )
-
-
-_declarations = msgspec.json.Decoder(_Declarations).decode
 # Not part of the prompt, or different in every request.
 _NO_SETTINGS = frozenset(
     {"stream", "include_usage", "metadata", "user", "store", "background", "previous_response_id"}
 )
 
 
-def prompt_print(body: bytes, fields: FieldNames, model: str) -> PromptPrint | None:
+def prompt_print(body: bytes, model: str, fields: FieldNames, form: PromptForm) -> PromptPrint | None:
     """The print of a request in the protocol with these `fields`. None: the body is not a JSON object."""
     try:
-        return _Printer(fields, model).of(body)
+        return _Printer(model, fields, form).of(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 class _Printer:
-    def __init__(self, fields: FieldNames, model: str) -> None:
+    def __init__(self, model: str, fields: FieldNames, form: PromptForm) -> None:
         self._fields = fields
+        self._form = form
+        self._members = {f'"{mark.member}"'.encode(): mark for mark in form.marks}
         self._outer = {path.partition(".")[0] for path in fields if "." in path}
         self._marks: list[str] = []
         self._ttl = 300
@@ -189,23 +170,29 @@ class _Printer:
 
     def _tools(self, path: str, value: bytes, at: int) -> list[PromptPart]:
         found: list[PromptPart] = []
-        marked = _may_hold_marks(value)
-        for raw in _listed(value):
-            grouped = _declarations(raw).functions if b'"functionDeclarations"' in raw else ()
-            for one in grouped or (raw,):
-                data = bytes(one)
-                if marked:
-                    data = self._plain(data, f"t{at + len(found)}")
-                if data:
-                    of = _item(data)
-                    named = of.name or (of.function or of.spec or of).name or of.type or path
-                    found.append(PromptPart(_hash(data), len(data), named[:_LONGEST_NAME]))
+        marked = self._may_hold_marks(value)
+        for data in self._each_tool(value):
+            if marked:
+                data = self._plain(data, f"t{at + len(found)}")
+                if not data:
+                    continue
+            of = _item(data)
+            if not of.name and self._form.tool and (inner := _members(data).get(self._form.tool)):
+                of = _item(inner)
+            named = of.name or of.type or path
+            found.append(PromptPart(_hash(data), len(data), named[:_LONGEST_NAME]))
         return found
+
+    def _each_tool(self, value: bytes) -> Iterator[bytes]:
+        group = self._form.tools
+        for data in _listed(value):
+            grouped = _members(data).get(group) if group else None
+            yield from (data,) if grouped is None else _listed(bytes(grouped))
 
     def _texts(self, value: bytes, kind: str) -> list[PromptPart]:
         """The blocks of a system prompt, or the messages."""
         found: list[PromptPart] = []
-        marked = _may_hold_marks(value)
+        marked = self._may_hold_marks(value)
         for data in _listed(value):
             if marked:
                 data = self._plain(data, f"{kind}{len(found)}")
@@ -220,33 +207,35 @@ class _Printer:
 
     def _plain(self, data: bytes, place: str) -> bytes:
         """A part without its cache marks, which are noted."""
-        plain = _unmarked(data)
+        plain = data
+        for name, mark in self._members.items():
+            plain = self._without(plain, name, mark)
         if plain != data:
-            if _HOUR.search(data):
-                self._ttl = 3600
             self._marks.append(place)
         return plain
 
+    def _may_hold_marks(self, value: bytes) -> bool:
+        # `rfind` takes a third of the time that `in` takes.
+        return any(value.rfind(name) >= 0 for name in self._members)
 
-def _may_hold_marks(value: bytes) -> bool:
-    # `rfind` takes a third of the time that `in` takes.
-    return any(value.rfind(name) >= 0 for name in _MARKS)
-
-
-def _unmarked(data: bytes) -> bytes:
-    for name, (mark, opening) in _MARKS.items():
+    def _without(self, data: bytes, name: bytes, mark: CacheMark) -> bytes:
+        pattern = re.compile((_MARK_ALONE if mark.alone else _MARK) % name)
+        opening = b"{" if mark.alone else b""
         at = data.find(name)
         while at >= 0:
-            found = mark.match(data, at)
+            found = pattern.match(data, at)
             head = data[:at].rstrip()
             if found is None or not head.endswith(opening):
                 at = data.find(name, at + 1)
                 continue
+            lifetime = _TTL.search(found[0])
+            seconds = int(lifetime[1]) * _SECONDS[lifetime[2]] if lifetime else mark.seconds
+            self._ttl = max(self._ttl, seconds)
             head, tail = head.removesuffix(opening).rstrip(), data[found.end() :].lstrip()
             # One of the two commas goes with the mark.
             data = head[:-1] + tail if head.endswith(b",") else head + tail.removeprefix(b",")
             at = data.find(name, len(head) - 1)
-    return data
+        return data
 
 
 def _loose(data: bytes, hash: int) -> Loose:

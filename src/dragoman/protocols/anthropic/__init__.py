@@ -10,7 +10,7 @@ from ..common.call_ids import WORDS
 from . import clouds, facts
 from .answer import encoder
 from .answer.decoder import Decoder
-from .request.fields import FIELDS
+from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import NAMES, write_request
 
@@ -22,6 +22,7 @@ PROTOCOL = WireProtocol(
     serial=True,
     read_request=read_request,
     fields=FIELDS,
+    prompt=PROMPT,
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..base import UpstreamProtocol
 from ..facts import BaseUrlRule
 from .answer.decoder import NAME, Decoder
-from .request.fields import FIELDS
+from .request.fields import FIELDS, PROMPT
 from .request.write import IDS, NAMES, write_request
 
 PROTOCOL = UpstreamProtocol(
@@ -13,6 +13,7 @@ PROTOCOL = UpstreamProtocol(
     ids=IDS,
     names=NAMES,
     fields=FIELDS,
+    prompt=PROMPT,
     write_request=write_request,
     decoder=Decoder,
     address=BaseUrlRule(endpoint=r"/converse(-stream)?$", own_version=lambda path, query: False),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ...model.messages import Cache, Media, Message, Opaque, Part, Request, Text, ToolCall, ToolResult
+from ..facts import CacheMark
 from .fields import Obj
 from .notices import Notices
 
@@ -14,6 +15,7 @@ MOST = 4
 """OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes."""
 _MARK = "prompt_cache_breakpoint"
 _MEMBER = b'"cache_control"'
+OPENAI_MARK = CacheMark(_MARK, seconds=1800)
 # Anthropic's `1h` becomes OpenAI's `12h`. OpenAI's default is 30 minutes, which covers Anthropic's `5m`.
 _LIFETIMES = {"1h": "12h", "12h": "12h"}
 

@@ -6,7 +6,7 @@ from ..base import WireProtocol
 from . import facts
 from .answer import encoder
 from .answer.decoder import Decoder
-from .request.fields import FIELDS
+from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -17,6 +17,7 @@ PROTOCOL = WireProtocol(
     serial=True,
     read_request=read_request,
     fields=FIELDS,
+    prompt=PROMPT,
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,

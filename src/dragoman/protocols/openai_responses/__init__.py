@@ -8,7 +8,7 @@ from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .answer.echo import echoed_settings
-from .request.fields import FIELDS
+from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -20,6 +20,7 @@ PROTOCOL = WireProtocol(
     serial=True,
     read_request=read_request,
     fields=FIELDS,
+    prompt=PROMPT,
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...facts import FieldNames
+from ...facts import CacheMark, FieldNames, PromptForm
 
 FIELDS: FieldNames = {
     "model": ("model",),
@@ -26,3 +26,5 @@ FIELDS: FieldNames = {
     "cache_control": ("cache",),
     "stream": ("stream",),
 }
+
+PROMPT = PromptForm(marks=(CacheMark("cache_control"),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...facts import IN_PATH, FieldNames
+from ...facts import IN_PATH, CacheMark, FieldNames, PromptForm
 
 FIELDS: FieldNames = {
     # `/model/NAME/converse-stream` names the model, and says whether the answer is a stream.
@@ -20,3 +20,5 @@ FIELDS: FieldNames = {
     "outputConfig.textFormat": ("format",),
     "serviceTier": ("service_tier",),
 }
+
+PROMPT = PromptForm(marks=(CacheMark("cachePoint", alone=True),), tool="toolSpec")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...facts import IN_PATH, FieldNames
+from ...facts import IN_PATH, FieldNames, PromptForm
 
 FIELDS: FieldNames = {
     # `models/NAME:streamGenerateContent` names the model, and says whether the answer is a stream.
@@ -32,3 +32,5 @@ FIELDS: FieldNames = {
     "store": ("store",),
     "serviceTier": ("service_tier",),
 }
+
+PROMPT = PromptForm(tools="functionDeclarations")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...facts import FieldNames
+from ...common.cache_breakpoints import OPENAI_MARK
+from ...facts import CacheMark, FieldNames, PromptForm
 
 FIELDS: FieldNames = {
     "model": ("model",),
@@ -41,3 +42,6 @@ FIELDS: FieldNames = {
     # Dragoman always asks for usage, and gives it to the clients that asked for it.
     "stream_options": ("include_usage",),
 }
+
+# OpenRouter and others take the marks of Anthropic.
+PROMPT = PromptForm(marks=(OPENAI_MARK, CacheMark("cache_control")), tool="function")

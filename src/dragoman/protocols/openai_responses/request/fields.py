@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...facts import FieldNames
+from ...common.cache_breakpoints import OPENAI_MARK
+from ...facts import FieldNames, PromptForm
 
 FIELDS: FieldNames = {
     "model": ("model",),
@@ -27,3 +28,5 @@ FIELDS: FieldNames = {
     "previous_response_id": ("previous_response_id",),
     "stream": ("stream",),
 }
+
+PROMPT = PromptForm(marks=(OPENAI_MARK,))
