@@ -120,7 +120,6 @@ class _Printer:
         self._fields = fields
         self._form = form
         self._members = {f'"{mark.member}"'.encode(): mark for mark in form.marks}
-        self._outer = {path.partition(".")[0] for path in fields if "." in path}
         self._marks: list[str] = []
         self._ttl = 300
         self._loose: dict[str, Loose] = {}
@@ -156,7 +155,7 @@ class _Printer:
         """The fields, those in an outer one as `outer.inner`."""
         for name, raw in _members(body).items():
             value = bytes(raw)
-            if name in self._outer and value[:1] == b"{":
+            if value[:1] == b"{" and any(path.startswith(f"{name}.") for path in self._fields):
                 yield from ((f"{name}.{inner}", bytes(below)) for inner, below in _members(value).items())
             else:
                 yield name, value
