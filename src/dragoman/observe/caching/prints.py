@@ -1,9 +1,9 @@
-"""The print of a request: a hash and a length of each part of its prompt, in place of the words.
+"""The print of a request: a checksum and a length of each part of its prompt, in place of the words.
 
 An upstream caches a prompt by its beginning: the tools, the system prompt, then the messages. Two prints show
 the first part in which two requests differ, long after their bytes are gone. A print does not tell the words.
 
-Cache marks are no part of the hashes: agents move them from turn to turn, and the prompt stays the same. Nor
+Cache marks are no part of the checksums: agents move them from turn to turn, and the prompt stays the same. Nor
 is the form of a text: a message that gets a mark turns from a string into a list of one block.
 """
 
