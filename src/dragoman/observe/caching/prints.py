@@ -3,8 +3,8 @@
 An upstream caches a prompt by its beginning: the tools, the system prompt, then the messages. Two prints show
 the first part in which two requests differ, long after their bytes are gone. A print does not tell the words.
 
-Cache marks are no part of the checksums: agents move them from turn to turn, and the prompt stays the same. Nor
-is the form of a text: a message that gets a mark turns from a string into a list of one block.
+Cache marks are no part of the checksums: agents move them from turn to turn, and the prompt stays the same.
+Nor is the form of a text: a message that gets a mark turns from a string into a list of one block.
 """
 
 from __future__ import annotations

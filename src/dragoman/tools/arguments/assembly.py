@@ -70,7 +70,7 @@ class LiveArguments:
         if corrector is None or fragments.unread or (passed := corrector.pass_on(fragment)) is None:
             fragments.hold(fragment)
             return self.release()
-        fragments.add_passed(fragment, passed)
+        fragments.add_passed(fragment, passed, corrector.carry)
         return passed
 
     def release(self) -> str:

@@ -48,7 +48,7 @@ class Corrector:
         self._member: OpenMember | None = None
         self._gap: list[str] = []  # whitespace before the next key
         self._comma = False  # a comma was read, and no key after it
-        self._carry = ""  # an escape that the last fragment cut
+        self.carry = ""  # an escape that the last fragment cut
         self._damage: list[str] | None = None  # everything from the first damage on
         self._string = StringScanner()
         self._nested = JsonScanner()
@@ -60,8 +60,8 @@ class Corrector:
 
     def feed(self, text: str, pos: int = 0) -> str:
         """Read `text` from `pos`. Return the text after the object, if the object ends in it."""
-        if self._carry:
-            text, pos, self._carry = self._carry + text[pos:], 0, ""
+        if self.carry:
+            text, pos, self.carry = self.carry + text[pos:], 0, ""
         while pos < len(text) and not self.closed:
             pos = self._state(self, text, pos)
         self._passing = self._state is Corrector._pass_string and not self._writer.waiting
@@ -75,15 +75,15 @@ class Corrector:
         """
         if not self._passing:
             return None
-        text = self._carry + fragment
+        text = self.carry + fragment
         found = LEGAL_RUN.match(text)
         end = found.end() if found else 0
         if end == len(text):
-            self._carry = ""
+            self.carry = ""
             return text
         if not _PARTIAL_ESCAPE.fullmatch(text, end):
             return None
-        self._carry = text[end:]
+        self.carry = text[end:]
         return text[:end]
 
     def write_end(self) -> None:
@@ -189,7 +189,7 @@ class Corrector:
         if char == '"':
             return self._end_value('"', end + 1)
         if char == "\\" and _PARTIAL_ESCAPE.fullmatch(text, end):
-            self._carry = text[end:]
+            self.carry = text[end:]
             return len(text)
         return self._mend_in_passing(text, end)
 

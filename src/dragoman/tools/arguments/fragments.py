@@ -32,10 +32,17 @@ class Fragments:
         self.unread = 0
         return "".join(self.pieces[start:])
 
-    def add_passed(self, fragment: str, passed: str) -> None:
-        """Keep a fragment of which `passed` was sent. Nearly always that is the fragment itself."""
-        self.pieces.append(fragment)
-        if passed:
+    def add_passed(self, fragment: str, passed: str, rest: str) -> None:
+        """Keep a fragment. `passed` was sent of the text up to its end, and `rest`, an escape, waits."""
+        pieces = self.pieces
+        pieces.append(fragment)
+        known = self._compared + 1 == len(pieces) and self._changed is None
+        if known and len(self._unsent) + len(fragment) == len(passed) + len(rest):
+            # All that arrived was sent or waits, so the sent text is still a prefix. No text is compared.
+            self._compared += 1
+            self._unsent = rest
+            self.sent_length += len(passed)
+        elif passed:
             self.note_sent(passed)
 
     @property
