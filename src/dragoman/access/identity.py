@@ -1,4 +1,4 @@
-"""Who sends a request, and what this key may do."""
+"""The identity behind a request: its key, team, role, models and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each limit counts: requests, tokens, running requests, and what is spent of a budget."""
+"""Count requests, tokens, running requests and spending against limits."""
 
 from __future__ import annotations
 

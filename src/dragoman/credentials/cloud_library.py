@@ -1,4 +1,4 @@
-"""What the credentials of the clouds share: the provider's library, imported at the first read only."""
+"""Shared by the clouds' credentials: import the provider's library at the first read, and map its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request goes and what is posted: the URL and body, as the upstream's platform wants them."""
+"""Build the URL and the body of an upstream request, as the upstream's platform wants them."""
 
 from __future__ import annotations
 

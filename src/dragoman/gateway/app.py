@@ -118,7 +118,7 @@ def _model_routes(state: State) -> list[Route]:
 
 
 def _missing_routes() -> list[Route]:
-    """Paths of a protocol that would else belong to another route, such as that of a model's name."""
+    """Paths of a protocol that would otherwise belong to another route, such as that of a model's name."""
     at = [client.endpoints for client in served_protocols()]
     return [Route("POST", path, _not_found) for one in at for path in one.paths(*one.missing)]
 

@@ -49,7 +49,7 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Holds responses that must not be stored, while the client's WebSocket is open."""
 
     def traits(self) -> RequestTraits:
-        """What routes with conditions want to know."""
+        """The traits of the request that routes with conditions check."""
         return RequestTraits(self.request, self.profile)
 
     def conversation(self) -> str:

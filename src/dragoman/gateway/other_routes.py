@@ -1,4 +1,4 @@
-"""Where a request of another endpoint goes: to upstreams that speak its protocol."""
+"""Route requests of other endpoints to upstreams that speak the client's protocol."""
 
 from __future__ import annotations
 

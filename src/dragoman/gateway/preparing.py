@@ -60,7 +60,7 @@ async def prepare(
 def _within_limits(
     state: State, request: Request, choice: ChosenTarget
 ) -> tuple[Request, tuple[Notice, ...]]:
-    """Not more tokens than the model gives, and not in circles."""
+    """Apply the model's output limit, and the policy for agents in a loop."""
     notices: tuple[Notice, ...] = ()
     if request.settings.max_tokens is not None:
         request, notices = clamp(request, state.limits.of(choice.upstream, choice.model))

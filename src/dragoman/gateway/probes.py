@@ -50,7 +50,7 @@ class _Readiness:
 
     A new replica whose store has never been usable should not: it knows neither the keys nor the
     conversations. A store that fails later is no reason: exchanges go on without it, and it fails for all
-    replicas at once, so that a load balancer would have nobody left. The same is true of Redis, always.
+    replicas at once, so that a load balancer would have no gateway left. The same is true of Redis, always.
     """
 
     def __init__(self, state: State) -> None:

@@ -113,7 +113,7 @@ def reserve(host: str, port: int) -> socket.socket:
 
 
 def _end_with_parent(stop: asyncio.Event) -> None:
-    """Stop when the parent process dies. Else its workers would hold the port for ever."""
+    """Stop when the parent process dies. Otherwise its workers would keep the port."""
     from multiprocessing import parent_process
 
     parent = parent_process()

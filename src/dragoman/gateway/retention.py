@@ -1,4 +1,4 @@
-"""What the config says about how long data is kept."""
+"""Retention of stored data, from the config."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .token_estimate import prompt_tokens
 
 
 class RequestTraits:
-    """What routes with conditions want to know about a request. Each trait is computed if one asks for it."""
+    """The traits of a request that routes with conditions check. Each trait is computed on first use."""
 
     def __init__(self, request: Request, profile: Profile) -> None:
         self._request = request

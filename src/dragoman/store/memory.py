@@ -1,4 +1,4 @@
-"""Responses that are kept in memory only while a client's connection is open, and never in the store.
+"""Keep responses in memory while a client's connection is open, and never in the store.
 
 Over a WebSocket, a client may continue from a response by its id although it sent `store: false`. All
 connections share one size limit. The least recently used entries are dropped first. A client whose response

@@ -1,4 +1,4 @@
-"""Searches beside calls of clients whose protocol has no place for them, until the client's next turn.
+"""Store searches until the client's next turn, for clients whose protocol has no place for them.
 
 The client gets only the calls. Its next request has their results, and the model needs what was found, too.
 The request may reach another process, so the searches are in the store. If they are lost, the model may

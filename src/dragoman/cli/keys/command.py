@@ -1,4 +1,4 @@
-"""The commands below `keys`."""
+"""The commands `dragoman keys create`, `list`, `revoke` and `rotate`."""
 
 from __future__ import annotations
 

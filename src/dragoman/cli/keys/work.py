@@ -1,4 +1,4 @@
-"""What the commands below `keys` do with the store of the config."""
+"""The work of the `keys` commands: read the config, and change keys in its store."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands below `store`."""
+"""`dragoman store`: looks at the store, migrates, exports and prunes it."""

@@ -1,4 +1,4 @@
-"""The commands below `store`."""
+"""The commands `dragoman store status`, `migrate`, `export` and `prune`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands below `store` do."""
+"""The work of the `store` commands."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _ignore(count: int) -> None:
-    """Nobody wants to know."""
+    """The callback of a caller that needs none."""
 
 
 class Ledger:

@@ -71,7 +71,7 @@ async def drop(connection: Connection, partition: Partition) -> bool:
     """Drop a day. False if that would have to wait for a running query: it is tried again later."""
     try:
         async with connection.transaction():
-            # Everybody else would wait behind this lock, so this must not wait long itself.
+            # All other sessions wait behind this lock, so it must not wait long itself.
             await connection.execute("SET LOCAL lock_timeout = '500ms'")
             await connection.execute(f"DROP TABLE IF EXISTS dragoman.{partition.name}".encode())
     except psycopg.errors.LockNotAvailable:

@@ -72,7 +72,7 @@ MIGRATIONS: tuple[tuple[Statement, ...], ...] = (
         fill_usage,
     ),
     (
-        # Receipts that are there already are not counted: they do not have all that is counted.
+        # Existing receipts are not counted: they lack some of the counted values.
         """CREATE TABLE scores (
             day INTEGER NOT NULL, upstream TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL,
             name TEXT NOT NULL, count INTEGER NOT NULL,
