@@ -1,4 +1,4 @@
-"""Where the store is: a file, or a database whose address holds a password."""
+"""The place of the store: a file, or a database whose address holds a password."""
 
 from __future__ import annotations
 

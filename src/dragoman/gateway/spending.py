@@ -1,4 +1,4 @@
-"""What one exchange may use of the limits of its key and team, and what it used."""
+"""Reserve what an exchange may use of the limits of its key and team, and settle what it used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the attempts of one exchange say about targets and keys, and whether a target is tried again."""
+"""Learn from the attempts of one exchange which targets and keys fail, and whether to try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `ToolLoop` needs to know about each SDK: how to send a request, and the shape of its history.
+"""The contract between `ToolLoop` and each SDK: how to send a request, and the shape of its history.
 
 No SDK is imported: an adapter works with the client and the objects that it gets.
 """

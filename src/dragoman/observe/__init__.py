@@ -1,1 +1,1 @@
-"""What is known about exchanges: the tap, receipts, recordings, metrics, traces, logs and the inspector."""
+"""Observe exchanges: the tap, receipts, usage, scores, sessions, metrics, traces, logs, the inspector."""

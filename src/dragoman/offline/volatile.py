@@ -1,4 +1,4 @@
-"""What two runs of one agent may differ in without asking something else. Data only.
+"""The values that may differ between two runs of one agent: dates, ids, paths. Data only.
 
 `docs/how-to/test-your-agent.md` shows these tables.
 """

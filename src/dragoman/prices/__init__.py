@@ -1,4 +1,4 @@
-"""What models cost, and how long their context is.
+"""The prices and context windows of models.
 
 `table.json` holds list prices of providers; `[prices]` in the config comes first. An unknown price is None,
 never 0.

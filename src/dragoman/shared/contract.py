@@ -1,4 +1,4 @@
-"""What every engine for shared state can do: `local.py` (this process alone) and `redis.py`."""
+"""The contract of every engine for shared state: `local.py` (this process alone) and `redis.py`."""
 
 from __future__ import annotations
 

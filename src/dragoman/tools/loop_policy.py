@@ -1,4 +1,4 @@
-"""What Dragoman does about an agent in a loop. The history shows how often the agent repeated itself.
+"""Warn, add a note, or stop if an agent is in a loop. The history shows how often the agent repeated itself.
 
 By default a loop only gives a notice. The config may ask for a note to the model, or for an error, after a
 number of repetitions. The note is text at the end of the last turn, so every call keeps its result.

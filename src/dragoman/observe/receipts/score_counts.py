@@ -1,4 +1,4 @@
-"""What one exchange adds to the scores of the targets that it tried.
+"""Count what one exchange adds to the scores of the targets that it tried.
 
 The kinds of counts, and what is counted once:
 

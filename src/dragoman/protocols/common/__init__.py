@@ -1,1 +1,1 @@
-"""What the protocols share: ids, names, schemas, failures, typed JSON."""
+"""Code that all protocols share: ids, names, schemas, failures, typed JSON."""

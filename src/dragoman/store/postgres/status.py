@@ -1,4 +1,4 @@
-"""What `dragoman store status` tells about a database."""
+"""Read the status of a database for `dragoman store status`."""
 
 from __future__ import annotations
 
