@@ -66,7 +66,7 @@ def test_every_model_is_described_in_a_line() -> None:
     for name, behaviour in BEHAVIOURS.items():
         assert name == behaviour.name
         assert 5 < len(behaviour.description) < 90
-        assert set(behaviour.unlike) <= set(PROTOCOLS)
+        assert set(behaviour.exceptions) <= set(PROTOCOLS)
 
 
 @EVERY_PROTOCOL
@@ -101,7 +101,7 @@ def test_a_body_says_what_the_stream_says(name: str, model: str) -> None:
         one, other = (neutral.reduce(name, sent(r), stream=r is streamed) for r in (streamed, whole))
         assert one["stop"] == other["stop"]
         assert one["error"] == other["error"]
-        if one["error"] is None and name not in BEHAVIOURS[model].unlike:
+        if one["error"] is None and name not in BEHAVIOURS[model].exceptions:
             assert one["text"] == other["text"]
             assert calls_of(one) == calls_of(other)
             assert one["usage"] == other["usage"]
@@ -224,7 +224,7 @@ def test_every_fault_shows_in_the_bytes_or_the_table_explains_why_not(name: str)
         lawful = laws.check(name, data, stream=True) == []
         spoilt = not lawful or calls not in ([CALL], [GENEROUS], [CALL, SECOND_CALL])
         legal = model == "demo-interleaved" and name in (CHAT, RESPONSES)
-        assert spoilt or legal or name in BEHAVIOURS[model].unlike, model
+        assert spoilt or legal or name in BEHAVIOURS[model].exceptions, model
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from .answer_bytes import ReplyContext
 from .interleaving import interleaved
 from .replies import Reply
 
-Spoil = Callable[[ToolCall, Request], list[Part]]
+BreakCall = Callable[[ToolCall, Request], list[Part]]
 
 
-def _nowhere(server: Server) -> str:
+def _same_everywhere(server: Server) -> str:
     return ""
 
 
@@ -30,11 +30,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     play: Callable[[ReplyContext], Reply]
     well_formed: bool = False
     """Its answers are legal in every protocol."""
-    differs: Callable[[Server], str] = _nowhere
+    differs: Callable[[Server], str] = _same_everywhere
     """Why a protocol with such servers cannot show the misbehaviour, or not in this way; else empty."""
 
     @property
-    def unlike(self) -> dict[str, str]:
+    def exceptions(self) -> dict[str, str]:
         """Protocols that show the misbehaviour differently, or not at all, and why."""
         why = {name: self.differs(record.server) for name, record in PROTOCOLS.items()}
         return {name: reason for name, reason in why.items() if reason}
@@ -44,8 +44,8 @@ def _good(context: ReplyContext) -> Reply:
     return answer_bytes.encode_reply(context, broken_answers.planned(context, eager=False))
 
 
-def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[ReplyContext], Reply]:
-    """A model that damages its calls with `spoil`.
+def _breaks(break_call: BreakCall, *, textual: bool = False) -> Callable[[ReplyContext], Reply]:
+    """A model that damages its calls with `break_call`.
 
     `textual` damage needs text arguments on the wire. Protocols with objects send the call unchanged.
     """
@@ -55,15 +55,15 @@ def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[ReplyContext], 
         server = context.wire.server
         objects = server.whole_calls if context.stream else server.objects_in_bodies
         return answer_bytes.encode_reply(
-            context, parts if textual and objects else _each_call(context, parts, spoil)
+            context, parts if textual and objects else _each_call(context, parts, break_call)
         )
 
     return play
 
 
-def _each_call(context: ReplyContext, parts: list[Part], spoil: Spoil) -> list[Part]:
-    spoilt = [spoil(part, context.request) if isinstance(part, ToolCall) else [part] for part in parts]
-    return [part for several in spoilt for part in several]
+def _each_call(context: ReplyContext, parts: list[Part], break_call: BreakCall) -> list[Part]:
+    broken = [break_call(part, context.request) if isinstance(part, ToolCall) else [part] for part in parts]
+    return [part for several in broken for part in several]
 
 
 def _fragments(context: ReplyContext) -> Reply:
@@ -72,7 +72,7 @@ def _fragments(context: ReplyContext) -> Reply:
 
 
 def _parallel(context: ReplyContext) -> list[Part]:
-    return _each_call(context, broken_answers.planned(context), broken_calls.twofold)
+    return _each_call(context, broken_answers.planned(context), broken_calls.with_second_call)
 
 
 def _invalid_at_first(context: ReplyContext) -> Reply:
@@ -148,7 +148,7 @@ def _row(
     name: str,
     description: str,
     play: Callable[[ReplyContext], Reply],
-    differs: Callable[[Server], str] = _nowhere,
+    differs: Callable[[Server], str] = _same_everywhere,
 ) -> Behaviour:
     return Behaviour(name=name, description=description, play=play, differs=differs)
 
@@ -183,34 +183,44 @@ _ALL = (
         _whole,
     ),
     _row(
-        "demo-misnamed", "gives arguments wrong names: `prompt` for `command`", _spoilt(broken_calls.misnamed)
+        "demo-misnamed",
+        "gives arguments wrong names: `prompt` for `command`",
+        _breaks(broken_calls.misnamed),
     ),
-    _row("demo-miscased", "writes the tool's name in the wrong case", _spoilt(broken_calls.miscased)),
-    _row("demo-stringly", "sends numbers, booleans and arrays as strings", _spoilt(broken_calls.stringly)),
-    _row("demo-wrapped", "wraps the arguments in another object", _spoilt(broken_calls.wrapped)),
+    _row("demo-miscased", "writes the tool's name in the wrong case", _breaks(broken_calls.miscased)),
+    _row(
+        "demo-stringly",
+        "sends numbers, booleans and arrays as strings",
+        _breaks(broken_calls.stringly),
+    ),
+    _row("demo-wrapped", "wraps the arguments in another object", _breaks(broken_calls.wrapped)),
     _row(
         "demo-syntax",
         "sends arguments that are almost JSON",
-        _spoilt(broken_calls.almost_json, textual=True),
+        _breaks(broken_calls.almost_json, textual=True),
         _as_objects,
     ),
     _row(
         "demo-fenced",
         "sends arguments in a Markdown code fence",
-        _spoilt(broken_calls.fenced, textual=True),
+        _breaks(broken_calls.fenced, textual=True),
         _as_objects,
     ),
     _row("demo-invalid", "omits a required argument, until the client reports the error", _invalid_at_first),
-    _row("demo-invented", "calls a tool that was not offered", _spoilt(broken_calls.invented)),
-    _row("demo-ghost", "makes a call without a name before the real one", _spoilt(broken_calls.ghostly)),
-    _row("demo-duplicate", "makes the same call twice", _spoilt(broken_calls.doubled)),
+    _row("demo-invented", "calls a tool that was not offered", _breaks(broken_calls.invented)),
+    _row(
+        "demo-ghost",
+        "makes a call without a name before the real one",
+        _breaks(broken_calls.with_ghost_call),
+    ),
+    _row("demo-duplicate", "makes the same call twice", _breaks(broken_calls.sent_twice)),
     _row(
         "demo-interleaved",
         "makes two calls whose fragments interleave",
         lambda s: interleaved(s, _parallel(s)),
         _whole,
     ),
-    _row("demo-leak", "writes its call as text, in markup", _spoilt(broken_calls.leaked)),
+    _row("demo-leak", "writes its call as text, in markup", _breaks(broken_calls.leaked)),
     _row("demo-think", "writes its reasoning as text, in think tags", _think),
     _row(
         "demo-length",

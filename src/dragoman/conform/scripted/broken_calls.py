@@ -66,12 +66,12 @@ def invented(call: ToolCall, request: Request) -> list[Part]:
     return [msgspec.structs.replace(call, name="imaginary_tool", namespace=None)]
 
 
-def ghostly(call: ToolCall, request: Request) -> list[Part]:
+def with_ghost_call(call: ToolCall, request: Request) -> list[Part]:
     """Add a call without a name before the real call."""
     return [ToolCall(id="", name="", arguments="{}"), call]
 
 
-def doubled(call: ToolCall, request: Request) -> list[Part]:
+def sent_twice(call: ToolCall, request: Request) -> list[Part]:
     """Send the same call twice."""
     return [call, call]
 
@@ -82,7 +82,7 @@ def leaked(call: ToolCall, request: Request) -> list[Part]:
     return [Text(f"<tool_call>\n{text}\n</tool_call>")]
 
 
-def twofold(call: ToolCall, request: Request) -> list[Part]:
+def with_second_call(call: ToolCall, request: Request) -> list[Part]:
     """Add a second call of the same tool."""
     tool = agent.tool_of(request, call)
     other = agent.call(tool, agent.last_user_text(request), variant=1)
