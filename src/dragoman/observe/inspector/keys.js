@@ -48,7 +48,7 @@ export function askForKey(wrong) {
           resolve(input.value.trim());
         },
       },
-      h("p.soft", {}, wrong ? "The gateway refused that key. Use one of server.keys." : "One of server.keys. It is only kept until you close this tab."),
+      h("p.soft", {}, wrong ? "The gateway refused that key. Use a valid key of this gateway." : "Your key of this gateway. It is only kept until you close this tab."),
       input, h("div.actions", {}, h("button.strong", { type: "submit" }, "Open"))), { closable: false });
     input.focus();
   });
