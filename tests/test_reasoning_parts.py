@@ -7,7 +7,7 @@ import pytest
 from support.exchanges import exchange, run, sliced
 from support.wires import ANTHROPIC, CHAT, RESPONSES
 
-from dragoman.conform import laws
+from dragoman.conform import laws, neutral
 
 PARTS = ["First,\n\nlook.", "Then answer.", "Done."]
 WHOLE = "\n\n".join(PARTS)
@@ -202,3 +202,17 @@ def test_thinking_blocks_do_not_run_together_in_chat(
 ) -> None:
     it = exchange(ANTHROPIC, CHAT, stream=stream)
     assert reasoning_of(run(it, sliced(thinking_blocks(*texts), chunk))) == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text", "thinking"])
+@pytest.mark.parametrize("client", [ANTHROPIC, RESPONSES])
+def test_the_names_of_the_reasoning_field(client: str, field: str) -> None:
+    """DeepSeek, OpenRouter, GitHub Copilot, and servers that name it like Ollama's own protocol."""
+    deltas = [{field: "I add "}, {field: "both."}, {"content": "7"}]
+    chunks: list[Any] = [
+        {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta}]} for delta in deltas
+    ]
+    end: Any = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    body = b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in [*chunks, end])
+    said = neutral.reduce(client, run(exchange(CHAT, client), sliced(body, 7)), stream=True)
+    assert (said["thinking"], said["text"], said["stop"]) == ("I add both.", "7", "end_turn")

@@ -168,6 +168,8 @@ class Decoder(AnswerDecoder):
             if choice.index:
                 out.append(Unknown(NAME, frame.event, frame.data))
                 return
+            if choice.error:
+                self._failure = failures.from_error(choice.error)
             delta = choice.delta
             if delta is not None:
                 self._streamed = True
@@ -183,7 +185,7 @@ class Decoder(AnswerDecoder):
                 self._finish(choice.finish_reason, choice.native_finish_reason)
 
     def _delta(self, delta: wire.Delta, out: list[Event], whole: bool = False) -> None:
-        reasoning = delta.reasoning_content or delta.reasoning
+        reasoning = delta.reasoning_content or delta.reasoning or delta.reasoning_text or delta.thinking
         if reasoning or delta.reasoning_details:
             self._reasoning(reasoning, delta.reasoning_details, out)
         content = delta.content
@@ -305,7 +307,7 @@ class Decoder(AnswerDecoder):
             meant, reason = native_meaning, str(native)  # OpenRouter mapped it to a milder reason
             self.clean = False
         if isinstance(meant, FailureKind):
-            self._failure = stop_reasons.failure(meant, reason)
+            self._failure = self._failure or stop_reasons.failure(meant, reason)
         elif self._stop not in _TRUNCATING:
             self._stop = meant or (Stop.TOOL if self._calls.all else Stop.END)
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
@@ -334,9 +336,9 @@ def _read_failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
 
 
 def _has_error_message(frame: Frame) -> bool:
-    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, even with status 200."""
+    """Servers answer so even with status 200: FastAPI with `detail`, Cloudflare with a list of `errors`."""
     body = read_value(frame.data)
-    return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
+    return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg", "errors"))
 
 
 def read_usage(usage: wire.Usage) -> Usage:

@@ -36,6 +36,10 @@ class Delta(msgspec.Struct, gc=False):
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_details: Any = None
+    reasoning_text: Any = None
+    """GitHub Copilot."""
+    thinking: Any = None
+    """Servers that name the field like Ollama's own protocol."""
     refusal: str | None = None
     tool_calls: list[Call] | None = None
     function_call: Function | None = None
@@ -50,6 +54,8 @@ class Choice(msgspec.Struct, gc=False):
     """Null before the end. Some servers leave it out."""
     native_finish_reason: Any = None
     """OpenRouter: the finish reason of the provider, before OpenRouter mapped it."""
+    error: Any = None
+    """OpenRouter: why the provider ended this choice."""
 
 
 class Details(msgspec.Struct, gc=False):
