@@ -123,6 +123,19 @@ def test_a_server_that_decodes_by_schema_gets_strict_tools() -> None:
     assert b'"tool_choice":{"type":"function","function":{"name":"get_weather"}}' in body
 
 
+def test_after_a_call_of_no_tool_every_tool_is_strict() -> None:
+    """The model may call any tool next, and the server decodes that call by its schema."""
+    it = asking("openai-chat")
+    it.feed(answer(("look_up", GOOD)))
+    it.close()
+    rejected = it.rejected
+    request, _ = forced(it.again(ASKED), rejected, by_schema=True)
+    assert {tool.strict for tool in request.tools if tool.kind == "function"} == {True}
+    choice = request.settings.tool_choice
+    assert choice is not None
+    assert choice.mode == "required"
+
+
 def test_a_server_that_ignores_named_tool_choice_gets_required() -> None:
     """llama.cpp reads a `tool_choice` that is not a string as `auto`."""
     it = asking("openai-chat")

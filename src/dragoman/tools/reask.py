@@ -102,10 +102,11 @@ def forced(
     tools, decoding = request.tools, ""
     if by_schema:
         named = {item.call.name for item in rejected}
+        any_tool = not all(item.offered for item in rejected)  # instead of one that there is not
         decoding = ", decoded by its schema"
         tools = tuple(
             msgspec.structs.replace(t, strict=True, raw=None)
-            if t.kind == "function" and t.name in named
+            if t.kind == "function" and (any_tool or t.name in named)
             else t
             for t in tools
         )
