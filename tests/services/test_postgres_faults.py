@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 import services
+from support import older_stores
 from support.plain_gateway import asked, before, got, settled, soon
 from support.scripted_upstream import ScriptedUpstream
 from support.store_contract import NOON, Clock, added, entry, receipts
@@ -29,6 +30,7 @@ from dragoman.store import (
     open_store,
     store_status,
 )  # fmt: skip
+from dragoman.store.postgres import schema
 from dragoman.store.postgres import writer as store_writer
 from dragoman.store.postgres.schema import MIGRATIONS
 
@@ -303,6 +305,49 @@ def test_a_newer_dragoman_may_share_the_database_only_if_it_says_so(database: st
     run(database, f"UPDATE dragoman.migrations SET oldest = {newer} WHERE version = {newer}")
     with pytest.raises(StoreError, match="was changed by a newer Dragoman"):
         open_store(Secret(database), fallback=False)
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_tables_of_any_older_version_keep_all_they_have(
+    version: int, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> Store:
+        return open_store(Secret(database), now=lambda: older_stores.AT + 2, fallback=False)
+
+    async def made() -> None:
+        await opened().close()
+
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", MIGRATIONS[:version])
+        asyncio.run(made())
+    with psycopg.connect(database, autocommit=True) as connection:
+
+        def columns(table: str) -> list[str]:
+            found = connection.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0",
+                (f"dragoman.{table}",),
+            )
+            return [name for (name,) in found.fetchall()]
+
+        def insert(table: str, row: dict[str, object]) -> None:
+            marks = ", ".join(["%s"] * len(row))
+            sql = f"INSERT INTO dragoman.{table} ({', '.join(row)}) VALUES ({marks})"
+            connection.execute(sql.encode(), [*row.values()])
+
+        day = int(older_stores.AT // 86_400)
+        connection.execute(
+            f"""CREATE TABLE IF NOT EXISTS dragoman.receipts_day_{day} PARTITION OF dragoman.receipts
+                FOR VALUES FROM ({day * 86_400}) TO ({(day + 1) * 86_400})""".encode()
+        )
+        filled = older_stores.fill(columns, insert)
+
+    async def scenario() -> None:
+        for _ in range(2):  # the second time there is nothing to do
+            store = opened()
+            await older_stores.check(store, filled)
+            await store.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_search_reads_only_the_days_and_indexes_that_it_needs(database: str) -> None:

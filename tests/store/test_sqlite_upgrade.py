@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support import older_stores
 
 from dragoman.store import ReceiptQuery, UsageQuery, open_store
 from dragoman.store.sqlite import schema
@@ -40,5 +41,35 @@ def test_a_file_of_the_second_version_keeps_its_receipts_and_gets_their_usage(
         status = await store.status()
         assert (status.version, status.pending) == (len(schema.MIGRATIONS), 0)
         await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
+def test_a_file_of_any_older_version_keeps_all_it_has(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.db"
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:version])
+        schema.connect(path, 1).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+
+        def columns(table: str) -> list[str]:
+            return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+
+        def insert(table: str, row: dict[str, object]) -> None:
+            marks = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", [*row.values()])
+
+        filled = older_stores.fill(columns, insert)
+    # No release wrote receipts into the first table.
+    filled -= {"receipts"} if version == 1 else set()
+
+    async def scenario() -> None:
+        for _ in range(2):  # the second time there is nothing to do
+            store = open_store(path, now=lambda: AT + 2, fallback=False)
+            await older_stores.check(store, filled)
+            await store.close()
 
     asyncio.run(scenario())
