@@ -385,5 +385,36 @@ def test_without_shared_counters_each_process_counts_or_refuses(
         monkeypatch.setattr(served.gateway.state.store, "add", broken)
         refused = served.ask()
         assert refused.status == 503
-        assert "limits cannot be checked: the store is gone" in message(refused)
+        assert "limits cannot be checked at the moment" in message(refused)
+        assert "the store is gone" not in message(refused)  # the log says why
         assert served.ask(OTHER).status == 200
+
+
+def test_the_first_request_without_shared_counters_knows_what_was_spent(
+    loop: Loop, upstream: ScriptedUpstream, clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It finds out that they are gone, and must not begin at nothing for that."""
+
+    async def broken(*args: Any) -> list[int]:
+        from dragoman.store import StoreError
+
+        raise StoreError("the store is gone")
+
+    with limited(loop, upstream, clock, 'budget = "250 tokens/day"', store=tmp_path / "s.db") as served:
+        assert served.statuses(4) == [200, 200, 200, 429]
+        state = served.gateway.state
+
+        async def written() -> None:
+            await state.ledger.close()
+
+        loop.run(written())
+        monkeypatch.setattr(state.store, "add", broken)
+
+        async def all_at_once() -> list[int]:
+            asks = [
+                served.gateway.ask("/v1/chat/completions", CHAT, **{"x-api-key": SECRET}) for _ in range(10)
+            ]
+            return [status for status, _ in await asyncio.gather(*asks)]
+
+        assert loop.run(all_at_once()) == [429] * 10
+        assert "300 tokens used" in message(served.ask())

@@ -56,8 +56,10 @@ class LimitCounters:
             except DragomanError as error:
                 self._failed(error)
         if self.config.when_unshared == "refuse":
+            # The log says why. Addresses of services are not for clients.
             raise LimitsUnavailable(
-                f"limits cannot be checked: {self.problem}; try again (limits.when_unshared is refuse)"
+                "limits cannot be checked at the moment, and limits.when_unshared is refuse: try again, or "
+                "ask the operator of this gateway"
             )
         return await self._local.add(additions)
 

@@ -28,6 +28,8 @@ log = logging.getLogger("dragoman.gateway")
 _WARN_AT = 0.8
 # Keys can be created at run time, so the caches of keys and budgets need a limit.
 _MOST_CACHED = 10_000
+_MOST_SWITCHES = 3
+"""How often a request is counted anew because other counters took over. Redis may come and go."""
 # Seconds that one process may take to count what was spent before, and in which others look for it.
 _CLAIM = 10.0
 _CLAIM_POLL = 0.05
@@ -85,11 +87,23 @@ class Limiter:
 
     async def admit(self, limits: tuple[Meter, ...], use: Use) -> Admission:
         """Reserve `use`, or raise LimitReached."""
-        now = self._clock()
-        await self._holds.count_in_new_slot()
-        for meter in limits:
-            if isinstance(meter, BudgetMeter):
-                await self._know_spending(meter, now)
+        for _ in range(_MOST_SWITCHES):
+            await self._holds.count_in_new_slot()
+            generation = self._counters.generation
+            now = self._clock()
+            for meter in limits:
+                if isinstance(meter, BudgetMeter):
+                    await self._know_spending(meter, now)
+            admission = await self._reserve(limits, use, now)
+            if self._counters.generation == generation:
+                break
+            # Other counters took over meanwhile, and they did not know yet what was spent before.
+            await self.settle(admission, None)
+        else:
+            admission = await self._reserve(limits, use, self._clock())
+        return admission
+
+    async def _reserve(self, limits: tuple[Meter, ...], use: Use, now: float) -> Admission:
         parts = [meter.reserve(now, use, self._holds) for meter in limits]
         admission = Admission(limits, now, use)
         try:
@@ -121,7 +135,8 @@ class Limiter:
         try:
             await self._counters.add(additions)
         except DragomanError as error:
-            log.warning("the use of a request is not counted: %s", error.message)
+            if actual is not None:
+                log.warning("the use of a request is not counted: %s", error.message)
 
     def settle_later(self, admission: Admission, actual: Use | None) -> None:
         """Settle in the background, for a request whose client has left."""
