@@ -17,12 +17,18 @@ log = logging.getLogger("dragoman.gateway")
 
 _PAUSE = 5.0
 """Seconds until shared counters that failed are tried again. Each try may take a while."""
-_PAST = ":past"
+_PAST, _CLAIM = ":past", ":claim"
+_CLAIM_SECONDS = 10.0
 
 
 def past_mark(counter: Addition, amount: int) -> Addition:
     """The counter that says whether `counter`, of a budget, holds what was spent before it began."""
     return Addition(counter.counter + _PAST, amount, counter.expires)
+
+
+def claim(counter: Addition, amount: int, now: float) -> Addition:
+    """The counter that says which process counts what was spent before. It ends: the process may die."""
+    return Addition(counter.counter + _CLAIM, amount, now + _CLAIM_SECONDS)
 
 
 class LimitsUnavailable(DragomanError):
@@ -78,7 +84,9 @@ class LimitCounters:
         counted = self._local.taken()
         marked = {one.counter for one in counted}
         budgets = [one for one in counted if past_mark(one, 0).counter in marked]
-        plain = [one for one in counted if one not in budgets and not one.counter.endswith(_PAST)]
+        # A claim of this process alone would keep the others from counting.
+        own = (_PAST, _CLAIM)
+        plain = [one for one in counted if one not in budgets and not one.counter.endswith(own)]
         try:
             marks = await self._shared.add([past_mark(one, 0) for one in budgets]) if budgets else []
             # A shared counter without its mark is empty. This spending will be added from the receipts.

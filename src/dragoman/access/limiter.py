@@ -17,7 +17,7 @@ import msgspec
 
 from ..model.errors import DragomanError, Fault
 from ..store import Addition, Store, StoreError
-from .counters import LimitCounters, past_mark
+from .counters import LimitCounters, claim, past_mark
 from .holds import Holds
 from .identity import Identity
 from .meters import BudgetMeter, Level, Meter, Use, meters
@@ -30,10 +30,9 @@ _WARN_AT = 0.8
 _MOST_CACHED = 10_000
 _MOST_SWITCHES = 3
 """How often a request is counted anew because other counters took over. Redis may come and go."""
-# Seconds that one process may take to count what was spent before, and in which others look for it.
-_CLAIM = 10.0
-_CLAIM_POLL = 0.05
+# How often a process looks whether another one has counted what was spent before, and seconds between.
 _CLAIM_POLLS = 20
+_CLAIM_POLL = 0.1
 
 
 class LimitReached(DragomanError):
@@ -164,9 +163,13 @@ class Limiter:
 
     async def _count_past(self, meter: BudgetMeter, counter: Addition, now: float) -> None:
         try:
-            if await self._is_known(counter, now):
+            if await self._is_known(counter):
                 return
-            rows = await self._store.usage(meter.query(now))
+            try:
+                rows = await self._store.usage(meter.query(now))
+            except DragomanError:
+                await self._counters.add([claim(counter, -1, self._clock())])  # another process may try
+                raise
             money = meter.budget.unit == "money"
             past = sum(row.micros if money else row.input + row.output for row in rows)
             await self._counters.add_past(meter.spent(now, past))
@@ -174,15 +177,19 @@ class Limiter:
             log.warning("what was spent before is not counted: %s", error.message)
             self._known.pop(counter.counter, None)  # the next request tries again
 
-    async def _is_known(self, counter: Addition, now: float) -> bool:
-        """Has another process counted the past? One that does so right now is waited for."""
-        claim = Addition(f"{counter.counter}:claim", 1, now + _CLAIM)
-        if (await self._counters.add([past_mark(counter, 0), claim]))[1] == 1:
-            # A claim ends after a while, because its process may have died. The past may be counted by then.
-            return (await self._counters.add([past_mark(counter, 0)]))[0] > 0
+    async def _is_known(self, counter: Addition) -> bool:
+        """Has another process counted the past? One that does so right now is waited for.
+
+        If not, this process has the claim to count it.
+        """
         for _ in range(_CLAIM_POLLS):
-            if (await self._counters.add([past_mark(counter, 0)]))[0]:
+            now = self._clock()
+            known, claims = await self._counters.add([past_mark(counter, 0), claim(counter, 1, now)])
+            if known:
                 return True
+            if claims == 1:
+                return False
+            await self._counters.add([claim(counter, -1, now)])
             await asyncio.sleep(_CLAIM_POLL)
         raise StoreError("another process takes long to count it")
 
