@@ -229,6 +229,16 @@ def test_csv_and_json(place: Path) -> None:
     assert (found["by"], found["total"]["requests"], len(found["rows"])) == ("day", 4, 2)
 
 
+def test_csv_has_all_rows_and_no_formulas(place: Path, loop: Loop) -> None:
+    store = open_store(place / "own.db")
+    sessions = [receipt(9 + n, time.time(), session=f"{n:05}") for n in range(10_050)]
+    store.add_receipts(lambda: [*sessions, receipt(5, time.time(), model='=HYPERLINK("x")')]).result()
+    loop.run(store.close())
+    assert len(run(place, "--csv", "--by", "session").output.splitlines()) > 10_050
+    rows = list(csv.DictReader(io.StringIO(run(place, "--csv").output)))
+    assert '\'=HYPERLINK("x")' in {row["model"] for row in rows}
+
+
 def test_fewer_rows(place: Path) -> None:
     said = run(place, "--since", "90d", "--limit", "1")
     assert "2 more rows are left out" in said.output

@@ -19,7 +19,7 @@ from ..store.work import with_store
 
 Format = Literal["table", "csv", "json"]
 _ROWS = 50  # in a table
-_ALL = 10_000
+_ALL = sys.maxsize
 # Names that a terminal shows for groups without one.
 _NAMELESS = {"key": "(no name)", "team": "(no team)", "session": "(no session)", "upstream": "(none)"}
 
@@ -47,7 +47,12 @@ def _write_csv(found: UsageReport) -> None:
     writer.writerow([found.by, *fields])
     for row in found.rows:
         # An unknown cost is an empty field, never 0.
-        writer.writerow([row.group, *(getattr(row, name) for name in fields)])
+        writer.writerow([_harmless(row.group), *(getattr(row, name) for name in fields)])
+
+
+def _harmless(name: str) -> str:
+    """A name that no spreadsheet takes for a formula: clients choose the names of models."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def table(found: UsageReport) -> Iterator[str]:
