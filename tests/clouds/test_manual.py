@@ -1,6 +1,8 @@
 """Every config on the pages about clouds, run against a local server: what is asked, and by whom."""
 
+import asyncio
 import json
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from support.stand_in import Answer, Sent, StandIn, as_json, standing_in
 from test_azure import RESPONSE
 from test_vertex import CHAT, GEMINI, service_account
 
+from dragoman.cli.check.probe import check
 from dragoman.config import loads
 
 MANTLE, RUNTIME = (
@@ -87,6 +90,8 @@ def models(sent: Sent) -> Answer:
         return as_json({"access_token": "ya29.t", "expires_in": 3600, "token_type": "Bearer"})
     if sent.path.startswith("/identity"):
         return as_json({"access_token": "entra-token", "expires_on": "4102444800", "token_type": "Bearer"})
+    if sent.method == "GET":
+        return as_json({"error": {"message": "no such path"}}, 404)
     if sent.path.startswith("/model/"):
         return aws.bedrock(sent)
     if sent.path.endswith(("/messages", ":rawPredict")):
@@ -174,3 +179,23 @@ def test_a_config_of_the_manual(
     assert urlsplit(url).netloc in hosts
     assert sent.path == url.partition("://")[2].removeprefix(urlsplit(url).netloc)
     assert authenticated(sent, cloud) == how
+
+
+BLOCKS = [
+    pytest.param(block, id=f"{page}:{block.line}")
+    for page in EXPECTED
+    for block in blocks("toml")
+    if block.page == f"docs/how-to/upstreams/{page}.md"
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_check_of_a_config_of_the_manual(cloud: StandIn, block: Block) -> None:
+    """`dragoman check` finds the credentials. The pages say that a cloud without a list answers 404."""
+    config = loads(at(cloud, block), env=dict(os.environ))
+    findings = asyncio.run(check(config, os.environ, 20))
+    assert [(one.name, one.ok) for one in findings] == [(name, True) for name in config.upstreams]
+    assert all("answers (404)" in one.message for one in findings)
+    asked = [sent for sent in cloud.sent if not sent.path.startswith(("/token", "/identity"))]
+    assert len(asked) == len(findings)
+    assert all(authenticated(sent, cloud) for sent in asked)
