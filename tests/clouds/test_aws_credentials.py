@@ -21,7 +21,9 @@ ASKED: dict[str, Any] = {
 
 
 def config(cloud: StandIn, more: str = "") -> str:
-    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{more}'
+    # No account's credentials go to an address that is not AWS's unless the config says so.
+    credential = "" if "credential" in more else 'credential = "aws"\n'
+    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{credential}{more}'
 
 
 def ask(url: str) -> None:
@@ -161,7 +163,7 @@ def test_no_credentials_at_all(serve: Serve) -> None:
 def test_no_region(tmp_path: Path, serve: Serve) -> None:
     profile(tmp_path, "default", "AKIAFIRST")
     with standing_in(aws.bedrock) as cloud:
-        text = f'[upstreams.bedrock]\nprotocol = "anthropic"\nbase_url = "{cloud.url}"\n'
+        text = f'[upstreams.bedrock]\nprotocol = "anthropic"\nbase_url = "{cloud.url}"\ncredential = "aws"\n'
         with serve(text) as gateway, pytest.raises(APIStatusError, match="set `region` of the upstream"):
             ask(gateway.url)
 

@@ -28,7 +28,9 @@ LATER = "2099-01-01T00:00:00Z"
 
 
 def config(cloud: StandIn, more: str = "") -> str:
-    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{more}'
+    # No account's credentials go to an address that is not AWS's unless the config says so.
+    credential = "" if "credential" in more else 'credential = "aws"\n'
+    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{credential}{more}'
 
 
 def ask(url: str) -> None:

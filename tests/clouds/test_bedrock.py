@@ -46,7 +46,9 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 def config(cloud: StandIn, more: str = "") -> str:
-    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{more}'
+    # No account's credentials go to an address that is not AWS's unless the config says so.
+    credential = "" if "credential" in more else 'credential = "aws"\n'
+    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n{credential}{more}'
 
 
 def sdk(cloud: StandIn) -> AnthropicBedrock:

@@ -35,7 +35,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 def config(cloud: StandIn, protocol: str) -> str:
-    return f'[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\nprotocol = "{protocol}"\n'
+    place = f'region = "us-east-1"\nbase_url = "{cloud.url}"\ncredential = "aws"\n'
+    return f'[upstreams.bedrock]\n{place}protocol = "{protocol}"\n'
 
 
 def ask(url: str) -> Any:

@@ -31,7 +31,7 @@ def test_a_recording_gives_the_same_answer(
     folder = tmp_path / "recordings"
     with standing_in(aws.bedrock) as cloud:
         text = f'record = "{folder}"\n[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n'
-        with serve(f'{text}protocol = "{protocol}"') as gateway:
+        with serve(f'{text}credential = "aws"\nprotocol = "{protocol}"') as gateway:
             got = post(gateway.url + path, body)
     assert got.status == 200
     [recording] = [each for each in folder.rglob("*") if each.is_file()]

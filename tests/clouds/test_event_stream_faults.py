@@ -70,7 +70,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 def config(cloud: StandIn, protocol: str) -> str:
     upstream = (
-        f'provider = "bedrock"\nprotocol = "{protocol}"\nregion = "us-east-1"\nbase_url = "{cloud.url}"\n'
+        f'provider = "bedrock"\nprotocol = "{protocol}"\nregion = "us-east-1"\ncredential = "aws"\n'
+        f'base_url = "{cloud.url}"\n'
     )
     return (
         f"[upstreams.one]\n{upstream}[upstreams.two]\n{upstream}"

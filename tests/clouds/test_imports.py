@@ -33,7 +33,8 @@ asyncio.run(main())
 clouds = {{"botocore", "boto3", "google.auth", "azure.identity", "azure.core", "requests", "urllib3"}}
 print(sorted(clouds & sys.modules.keys()))
 """
-BEDROCK = '[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "http://127.0.0.1:1"'
+BEDROCK = '[upstreams.bedrock]\nregion = "us-east-1"\nbase_url = "http://127.0.0.1:1"\n'
+AWS = 'credential = "aws"'
 
 
 def run(upstream: str = "", model: str = "up/m") -> list[str]:
@@ -48,8 +49,8 @@ def run(upstream: str = "", model: str = "up/m") -> list[str]:
     [
         ("", "up/m"),
         # Configured, but not asked yet: the library is imported with the first request that needs it.
-        (BEDROCK, "up/m"),
-        (BEDROCK + '\ncredential = "none"', "bedrock/anthropic.m"),
+        (BEDROCK + AWS, "up/m"),
+        (BEDROCK + 'credential = "none"', "bedrock/anthropic.m"),
     ],
 )
 def test_nothing_of_a_cloud_is_imported(upstream: str, model: str) -> None:
@@ -59,5 +60,5 @@ def test_nothing_of_a_cloud_is_imported(upstream: str, model: str) -> None:
 
 
 def test_the_check_can_fail() -> None:
-    _, imported = run(BEDROCK, "bedrock/anthropic.m")
+    _, imported = run(BEDROCK + AWS, "bedrock/anthropic.m")
     assert "botocore" in imported

@@ -140,6 +140,8 @@ def at(cloud: StandIn, block: Block) -> str:
     for name, table in document["upstreams"].items():
         parts = urlsplit(known.upstreams[name].base_url)
         table["base_url"] = cloud.url + parts.path
+        # It is not the provider's own address, so it gets only a credential that the config names.
+        table.setdefault("credential", known.upstreams[name].credential.description)
     return "".join(
         _table(f"[upstreams.{name}]", table) for name, table in document["upstreams"].items()
     ) + "".join(_table("[[routes]]", route) for route in document.get("routes", []))

@@ -117,7 +117,9 @@ def service_account(url: str) -> dict[str, str]:
 
 
 def config(cloud: StandIn, more: str = "") -> str:
-    return f'[upstreams.vertex]\n{PLACE}base_url = "{cloud.url}"\n{more}'
+    # No account's credentials go to an address that is not Google's unless the config says so.
+    credential = "" if "credential" in more else 'credential = "google"\n'
+    return f'[upstreams.vertex]\n{PLACE}base_url = "{cloud.url}"\n{credential}{more}'
 
 
 def to_vertex(cloud: StandIn) -> Sent:
@@ -256,6 +258,48 @@ def test_a_place_is_a_name(bad: str) -> None:
 
 
 # Credentials
+
+
+def kept(text: str) -> tuple[str, str]:
+    """The credential of the one upstream, and the one that is withheld."""
+    [upstream] = loads(text).upstreams.values()
+    return upstream.credential.description, upstream.withheld
+
+
+@pytest.mark.parametrize(
+    ("host", "sent"),
+    [
+        ("https://aiplatform.googleapis.com", True),
+        ("https://aiplatform-psc.p.googleapis.com", True),
+        ("https://aiplatform.googleapis.com.example.com", False),
+        ("https://evilgoogleapis.com", False),
+        ("http://aiplatform.googleapis.com", False),
+        ("http://127.0.0.1:9", False),
+    ],
+)
+def test_googles_token_goes_to_google_only(host: str, sent: bool) -> None:
+    text = f'[upstreams.vertex]\n{PLACE}base_url = "{host}"\n'
+    assert kept(text) == (("google", "") if sent else ("none", "google"))
+    assert kept(f'{text}credential = "google"') == ("google", "")
+
+
+@pytest.mark.parametrize(
+    ("host", "sent"),
+    [
+        ("https://vpce-1-a.bedrock-runtime.us-east-1.vpce.amazonaws.com", True),
+        ("https://bedrock-runtime.cn-north-1.amazonaws.com.cn", True),
+        ("https://bedrock-mantle.us-east-1.api.aws", True),
+        ("https://amazonaws.com.example.com", False),
+        ("https://evilamazonaws.com", False),
+        ("http://127.0.0.1:9", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("provider", "own"), [("bedrock", "aws"), ("bedrock-mantle", "env:AWS_BEARER_TOKEN_BEDROCK")]
+)
+def test_aws_keys_go_to_aws_only(provider: str, own: str, host: str, sent: bool) -> None:
+    text = f'[upstreams.{provider}]\nregion = "us-east-1"\nbase_url = "{host}"\n'
+    assert kept(text) == ((own, "") if sent else ("none", own))
 
 
 def ask(url: str) -> None:

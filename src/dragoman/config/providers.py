@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..protocols.registry import upstream_protocol as protocol_named
-from .urls import endpoint
+from .urls import Endpoint, endpoint
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +27,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_path: str = ""
     platform: str = ""
     base_urls: dict[str, str] = {}
+    hosts: tuple[str, ...] = ()
     only_named: bool = False
     prices_name: str = ""
     otel_name: str = ""
@@ -55,6 +56,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
             known[self.protocol] = self.upstream["base_url"]
         fixed = {protocol: url for protocol, url in known.items() if "{" not in url}
         return frozenset(endpoint(url, protocol).origin for protocol, url in fixed.items())
+
+    def owns(self, address: Endpoint) -> bool:
+        """May the provider's key go to this address?"""
+        origins = self.origins()
+        if self.hosts and address.origin not in origins:
+            return address.root.startswith("https://") and address.host.endswith(self.hosts)
+        return not origins or address.origin in origins
 
     def variables(self) -> tuple[str, ...]:
         """The environment variables that may hold the key."""

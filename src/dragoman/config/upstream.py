@@ -44,7 +44,7 @@ def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConf
     if provider and record.auth.bearer_elsewhere and protocol in provider.also:
         taken["auth"] = "bearer"
     named = providers().get(given.get("provider", name))
-    withheld = named is not None and not _may_have_key(named, address)
+    withheld = named is not None and not named.owns(address)
     if withheld:
         taken.pop("credential", None)
     taken |= {key: value for key, value in given.items() if key in _PLAIN or key in _KEY}
@@ -113,7 +113,7 @@ def _is_elsewhere(provider: Provider, given: dict[str, Any]) -> bool:
         address = endpoint(given["base_url"], given.get("protocol", provider.protocol))
     except BadUrl:
         return True  # `_endpoint` reports the bad URL
-    return not _may_have_key(provider, address)
+    return not provider.owns(address)
 
 
 def _endpoint(
@@ -168,9 +168,3 @@ def _own_credential(provider: Provider) -> str:
     """The credential of `providers.toml`; empty if the provider needs none."""
     credential: str = provider.upstream["credential"]
     return credential if credential != _NO_CREDENTIAL else ""
-
-
-def _may_have_key(provider: Provider, address: Endpoint) -> bool:
-    """Send a provider's default key only to the provider's own origins."""
-    origins = provider.origins()
-    return not origins or address.origin in origins
