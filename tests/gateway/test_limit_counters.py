@@ -65,7 +65,7 @@ def test_each_switch_keeps_what_was_spent(store: Store) -> None:
         assert all(["160 tokens used" in await one.refused() for one in found])
         shared.state = LocalState(lambda: NOW)
         for one in found:
-            one.counters.begin_anew()
+            one.counters.counters_were_reset()
             one.passed += 10
         # All at once: one of them counts, and the others wait for it.
         said = await asyncio.gather(*[one.refused() for one in found])

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from ..config.types import UpstreamConfig
-from ..protocols.base import Outgoing
+from ..model.messages import Notice
+from ..protocols.base import Outgoing, Target
 from ..protocols.facts import Counting
 from ..routing.router import merge_params
 from .keyring import beta_features
@@ -44,8 +45,34 @@ def counted(
     return upstream.url(path), msgspec.json.encode(body)
 
 
-def needed_betas(client: Mapping[str, str], outgoing: Outgoing, header: str) -> Mapping[str, str]:
-    """The features that the client opted into, and those that its translated request needs."""
-    if not outgoing.betas:
+def needed_betas(
+    client: Mapping[str, str], outgoing: Outgoing, header: str, target: Target
+) -> Mapping[str, str]:
+    """The features that the client opted into, and those that its translated request needs.
+
+    Those that the upstream has refused for this model are left out, unless nothing may be dropped (`strict`).
+    """
+    refused = () if target.strict else target.takes.refused_betas
+    if not (outgoing.betas or refused):
         return client
-    return {**client, header: ",".join(filter(None, (client.get(header, ""), *outgoing.betas)))}
+    names = _wanted(client, outgoing, header)
+    kept = [] if "*" in refused else [name for name in names if name not in refused]
+    return {**client, header: ",".join(kept)}
+
+
+def dropped_betas(
+    client: Mapping[str, str], outgoing: Outgoing, header: str, target: Target
+) -> tuple[Notice, ...]:
+    """The notice of features that are left out."""
+    if not target.takes.refused_betas:
+        return ()
+    kept = needed_betas(client, outgoing, header, target).get(header, "").split(",")
+    dropped = [name for name in _wanted(client, outgoing, header) if name not in kept]
+    if not dropped:
+        return ()
+    return (Notice("betas-dropped", header, f"the upstream refuses beta features: {', '.join(dropped)}"),)
+
+
+def _wanted(client: Mapping[str, str], outgoing: Outgoing, header: str) -> list[str]:
+    names = [*client.get(header, "").split(","), *outgoing.betas]
+    return [name for name in map(str.strip, names) if name]

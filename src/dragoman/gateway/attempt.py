@@ -30,7 +30,7 @@ from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import ClientGone, HttpAnswer
 from . import conversation_state, images
-from .addressing import addressed, needed_betas
+from .addressing import addressed, dropped_betas, needed_betas
 from .errors import midstream_failure
 from .forced_calls import forced_request
 from .incoming_request import IncomingRequest
@@ -130,7 +130,8 @@ class Attempt:
                 )
             outgoing = self._wire.write_request(request, choice.target)
             self._written = request, outgoing
-            self.notices = track.notices = (*restored.notices, *ready.notices, *outgoing.notices)
+            dropped = dropped_betas(incoming.betas, outgoing, self._wire.beta_header, choice.target)
+            self.notices = track.notices = (*restored.notices, *ready.notices, *outgoing.notices, *dropped)
             exchange = self._begin(outgoing)
             last = await self._ask(request, outgoing, exchange, refused)
             if left_out := exchange.notices:
@@ -158,6 +159,10 @@ class Attempt:
         request, outgoing = self._written
         if images.would_be_replaced(request, target):
             return True  # `prepare` replaces them, before the request is written
+        client, header = self._incoming.betas, self._wire.beta_header
+        betas = [needed_betas(client, outgoing, header, one) for one in (target, self._choice.target)]
+        if betas[0] != betas[1]:
+            return True
         try:
             return self._wire.write_request(request, target).encoded() != outgoing.encoded()
         except BadRequest:  # `strict` refuses to leave anything out
@@ -304,7 +309,7 @@ class Attempt:
         self, outgoing: Outgoing, refused: OutgoingHeaders | None, *, again: bool
     ) -> UpstreamCall:
         choice, track = self._choice, self.track
-        betas = needed_betas(self._incoming.betas, outgoing, self._wire.beta_header)
+        betas = needed_betas(self._incoming.betas, outgoing, self._wire.beta_header, choice.target)
         upstream = choice.upstream
         url, body = addressed(upstream, choice.model, outgoing, choice.params, betas)
         headers = None

@@ -22,7 +22,7 @@ from ..routing.token_estimate import prompt_tokens
 from ..transport.server import HttpRequest, HttpResponse, RefusedRequest, json_response
 from ..wire.surrogates import replace_lone_surrogates
 from . import spending
-from .addressing import counted
+from .addressing import counted, needed_betas
 from .caller import Caller
 from .conversation import conversation_of
 from .errors import body_refused, error_response, limit_reached
@@ -110,13 +110,16 @@ async def _ask(
     key: Secret | None,
     counting: Counting,
 ) -> int | None:
-    upstream = choice.upstream
-    outgoing = upstream_protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
+    upstream, wire = choice.upstream, upstream_protocol(choice.upstream.protocol)
+    # What cannot be carried over hardly changes the number, so `strict` does not matter here.
+    target = msgspec.structs.replace(state.learned.applied(choice).target, strict=False)
+    outgoing = wire.write_request(request, target)
     asked = counted(upstream, choice.model, outgoing, counting)
     if asked is None:
         return None
     url, body = asked
-    headers = await state.keyring.headers(upstream, url, body=body, caller=key, betas=caller.betas)
+    betas = needed_betas(caller.betas, outgoing, wire.beta_header, target)
+    headers = await state.keyring.headers(upstream, url, body=body, caller=key, betas=betas)
     async with UpstreamCall(
         state.pool,
         upstream.name,

@@ -69,6 +69,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Does it take marks for the prompt cache? On Bedrock, not every model does."""
     longest_answer: int | None = None
     """The highest output limit, in tokens, if the upstream refuses a higher one."""
+    refused_betas: tuple[str, ...] = ()
+    """Beta features that the upstream refuses for this model. `*`: all of them."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 _KEYS = frozenset({"match", "says", "of", "from", "before"})
-_QUOTED = re.compile(r"['\"`](\w+)['\"`]")
+_QUOTED = re.compile(r"['\"`]([\w.-]+)['\"`]")
 
 
 @cache
@@ -153,6 +155,8 @@ def facts_in_refusal(refusal: str) -> _Facts:
     {'reasons': False}
     >>> facts_in_refusal("'reasoning_effort' does not support 'max'. Supported values are: 'low' and 'high'.")
     {'efforts': ('low', 'high')}
+    >>> facts_in_refusal("Unexpected value(s) `a-2025-01-01`, `b-2` for the `vendor-beta` header.")
+    {'refused_betas': ('a-2025-01-01', 'b-2')}
     """
     text, facts = refusal.lower(), _Facts()
     for entry in _entries("refusals"):

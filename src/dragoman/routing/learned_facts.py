@@ -44,6 +44,8 @@ def new_facts(failure: Failed, target: Target) -> dict[str, Any]:
         return {}
     takes = target.takes
     found = facts_in_refusal(f"{failure.message} {failure.param or ''}")
+    if "refused_betas" in found:  # a message names only those of its request
+        found["refused_betas"] = tuple(sorted({*takes.refused_betas, *found["refused_betas"]}))
     return {name: fact for name, fact in found.items() if getattr(takes, name) != fact}
 
 
