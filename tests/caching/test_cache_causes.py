@@ -285,6 +285,16 @@ def test_a_turn_is_compared_within_its_own_conversation() -> None:
     assert [one.cause for one in found] == ["first"] * 3 + ["upstream"] * 3
 
 
+@pytest.mark.parametrize(("lines", "cause"), [(10, "system-date"), (1000, "system")])
+def test_dates_are_noticed_in_texts_of_a_limited_size(lines: int, cause: str) -> None:
+    before, after = (
+        first()
+        | {"system": "Be brief, and say what is, not what may be.\n" * lines + f"It is 2026-05-0{day}.\nEnd."}
+        for day in (1, 2)
+    )
+    assert explain(turn(before), turn(follow(after), 9)).cause == cause
+
+
 def test_a_print_stays_small_and_still_finds_the_place() -> None:
     body = {"messages": [said("user" if n % 2 else "assistant", f"Message {n} " * 30) for n in range(1000)]}
     more = copy.deepcopy(body)
