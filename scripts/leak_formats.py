@@ -13,7 +13,9 @@ A server without the right parser for its model sends tool calls as text, as the
 format.
 
 - Dragoman recovers only calls of tools that the client declared. All other text stays unchanged.
-- It never recovers calls from code fences, inline code, quotations (`> …`) or indented code.
+- It never recovers calls from code fences, inline code, quotations (`> …`) or quotation marks (`"…"`).
+- A call in tags such as `<tool_call>` stays text in indented code, too. A call between special tokens such as
+  `<|tool_call|>` does not: models rarely write such tokens as an example.
 - Text before, between and after calls stays text. A tag such as `<tool_call>` in the middle of a line is a
   call if a sentence ends before it, or if a word touches it on both sides. If the sentence continues around
   the tag, the answer only talks about it.

@@ -129,6 +129,17 @@ def test_format_in_code_stays_text(name: str) -> None:
         assert found(text) == (text, [])
 
 
+# Their samples have line breaks, and no quotation goes on in the next line.
+_ONE_LINE = [name for name, sample in SAMPLES.items() if "\n" not in sample]
+
+
+@pytest.mark.parametrize("name", _ONE_LINE)
+def test_format_in_a_quotation_stays_text(name: str) -> None:
+    for shown in ("> {}\nWell.", "See:\n> So {} there\nWell.", 'Write "{}" so.', "Say: \u201c{}\u201d."):
+        text = shown.format(SAMPLES[name])
+        assert found(text) == (text, [])
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_cut_call_is_text(name: str) -> None:
     cut = re.sub(r"(?<=\W)ls\b.*", "l", SAMPLES[name], flags=re.DOTALL)

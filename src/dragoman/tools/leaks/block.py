@@ -44,8 +44,9 @@ class BlockOutcome(msgspec.Struct, frozen=True):
 class MarkupBlock:
     """The text from an opening mark on. Call `push` until there is an outcome.
 
-    `before`: the line before the mark, if the mark is a tag of plain letters inside a sentence. Then words
-    after the block, on the same line, may show that the sentence only mentions the call.
+    `before`: the line before the mark, if the mark is a tag of plain letters inside a sentence, or stands
+    directly after a quotation mark. Then the text after the block, on the same line, may show that the
+    sentence only mentions the call.
     """
 
     __slots__ = (

@@ -35,6 +35,7 @@ from .marks import (
     OpeningMarks,
     is_mark,
 )
+from .mention import QUOTES
 
 _TICK, _TILDES = "`", "~~~"
 # The first characters of marks and code. In a line that began with words, only these need a closer look.
@@ -253,13 +254,15 @@ class LeakFilter:
         return buffer[start:]
 
     def _at_mark(self, mark: str, buffer: str) -> str:
-        # Special tokens are marks everywhere. Tags of plain letters may be part of a sentence.
+        # Special tokens are also marks in indented lines and in sentences. Tags of plain letters may be code
+        # there, or part of the sentence.
         plain = mark[1].isalpha()
-        if plain and _is_quotation(self._line):
+        if self._line.lstrip().startswith(">") or (plain and _is_quotation(self._line)):
             self._give_text(mark)
             return buffer[len(mark) :]
-        inline = plain and bool(self._line.strip())
-        self._open(ANYWHERE.table[mark], mark, before=_ending("", self.line_end) if inline else "")
+        before = _ending("", self.line_end)
+        inline = bool(self._line.strip()) if plain else before in QUOTES
+        self._open(ANYWHERE.table[mark], mark, before=before if inline else "")
         return buffer
 
     def _open(self, formats: tuple[LeakFormat, ...], mark: str, *, before: str = "") -> None:

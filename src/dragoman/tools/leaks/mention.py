@@ -8,6 +8,7 @@ a word touches it on both sides. `Write <tool_call>…</tool_call> to run it.` a
 from __future__ import annotations
 
 _SENTENCE_ENDS = ".!?\u2026\u3002\uff01\uff1f"  # the last three are the full-width marks of Chinese
+QUOTES = frozenset("\"'\u201c\u2018\u00ab\u300c\u300e")
 _OPENS = "\"'`([{\u201c\u2018\u00ab\u300c\u300e\uff08"
 _CLOSES = "\"'`)]}\u201d\u2019\u00bb\u300d\u300f\uff09.,;:!?\u2026\u3002\uff0c\uff1b\uff1a\uff01\uff1f"
 
