@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import End, Event, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
+from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from . import wire
 from .items import NAME, BlockNumbers, OpenItem
-from .verbatim import VerbatimCheck
+from .verbatim import UNFINISHED, VerbatimCheck
 
 _OPENED = frozenset(
     {
@@ -74,7 +74,7 @@ class Decoder(AnswerDecoder):
     def _event(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
         if event.object == "response":
             self._response(frame.data, out)
-            self._finish(frame.data, out)
+            self._body(frame.data, out)
         elif kind in (
             "response.completed",
             "response.incomplete",
@@ -171,6 +171,15 @@ class Decoder(AnswerDecoder):
                 int(created) if isinstance(created, (int, float)) and 0 <= created < _LATEST else None,
             )
         )
+
+    def _body(self, raw: bytes, out: list[Event]) -> None:
+        """Read a whole body. A response that runs in the background only passes to a Responses client."""
+        response, passes = _read_response(raw), self._verbatim_check is not None and self.clean
+        if response.status in UNFINISHED and not response.output and not passes:
+            message = f"the upstream has no answer yet: its response is {response.status}"
+            out.extend(self._fail(Failed(FailureKind.UPSTREAM, message, 502, "response_not_finished")))
+        else:
+            self._finish(raw, out)
 
     def _finish(self, raw: bytes, out: list[Event]) -> None:
         response = _read_response(raw) if raw else wire.Response()

@@ -23,6 +23,8 @@ _LIFECYCLE: dict[str, tuple[str, ...]] = {
     "response.incomplete": ("incomplete",),
     "response.failed": ("failed",),
 }
+UNFINISHED = ("queued", "in_progress")
+"""A response in the background. The client asks for it later, by its id."""
 _REASONS = ("max_output_tokens", "max_messages", "content_filter", "steered")
 _FINAL = frozenset({"response.completed", "response.incomplete"})
 _decode_item = msgspec.json.Decoder(wire.Item).decode
@@ -108,6 +110,8 @@ class VerbatimCheck:
 
     def _whole(self, data: bytes) -> bool:
         response = _decode_response(data)
+        if response.status in UNFINISHED:
+            return _named(response) and not response.output
         items = [_decode_item(bytes(raw)) for raw in response.output or ()]
         if f"response.{response.status}" not in _FINAL or not (_explained(response) and _named(response)):
             return False
