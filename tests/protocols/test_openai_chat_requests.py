@@ -924,8 +924,8 @@ BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "10 schema of a schema's member",
-        {"tools": (READ, Tool(name="f", parameters={**CLOSED, "not": {"$schema": "s", "type": "null"}}))},
-        {"tools": [FUNCTION, function("f", parameters={**CLOSED, "not": {"type": "null"}})]},
+        {"tools": (READ, Tool(name="f", parameters={**CLOSED, "items": {"$schema": "s", "type": "null"}}))},
+        {"tools": [FUNCTION, function("f", parameters={**CLOSED, "items": {"type": "null"}})]},
     ),
     (
         "10 no parameters",
@@ -965,7 +965,6 @@ BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("33 max tokens", wants(max_tokens=9), {"max_completion_tokens": 9}),
     ("34 stop", wants(stop=("a", "b")), {"stop": ["a", "b"]}),
     ("36 logprobs", wants(logprobs=2), {"logprobs": True, "top_logprobs": 2}),
-    ("38 json", wants(format=Format("json")), {"response_format": {"type": "json_object"}}),
     (
         "39 schema",
         wants(format=Format("schema", OPEN, "my answer", None, "d")),
@@ -1021,6 +1020,12 @@ def test_fields(row: str, given: dict[str, Any], expected: dict[str, Any]) -> No
     out = write(**given)
     assert {key: out.body.get(key) for key in expected} == expected
     assert not out.notices
+
+
+def test_row_38_json() -> None:
+    wanted = Settings(format=Format("json"))
+    out = write(asked(Text("As JSON, please.")), settings=wanted)
+    assert (out.body["response_format"], out.notices) == ({"type": "json_object"}, ())
 
 
 SILENT = [

@@ -1070,7 +1070,11 @@ MAPPED: list[tuple[str, Request, Obj]] = [
             "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
         },
     ),
-    ("38 json", asked(format=Format("json")), {"text": {"format": {"type": "json_object"}}}),
+    (
+        "38 json",
+        asked(user(Text("JSON?")), format=Format("json")),
+        {"text": {"format": {"type": "json_object"}}},
+    ),
     (
         "39 schema",
         asked(format=Format("schema", {"$schema": "x", "type": "object"}, "my name"), verbosity="low"),

@@ -15,6 +15,7 @@ from support.sdk_types import CHECKS
 from dragoman.model.errors import BadRequest
 from dragoman.model.messages import Request
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import call_ids
 from dragoman.protocols.model_facts import ModelFacts
 from dragoman.protocols.registry import PROTOCOLS, protocol, upstream_protocol
 
@@ -614,3 +615,91 @@ def test_the_text_of_a_search_result_stays_in_the_tool_message(compatible: bool)
     results = [message for message in written["messages"] if message["role"] == "tool"]
     assert written["messages"][-2:] == results
     assert ["Ruby\n\nMade in 1995." in result["content"] for result in results] == [True, True]
+
+
+# ---------------------------------------------------------------- structured output and schemas
+
+OPENAI = pytest.mark.parametrize("upstream", [CHAT, RESPONSES])
+
+
+def json_mode(text: str, schema: Obj | None = None) -> Request:
+    config: Obj = {"responseMimeType": "application/json"}
+    config |= {"responseJsonSchema": schema} if schema else {}
+    system = {"parts": [{"text": "You are terse."}]}
+    body = {"contents": [{"parts": [{"text": text}]}], "systemInstruction": system}
+    return read(GEMINI, {**body, "generationConfig": config})
+
+
+@OPENAI
+@pytest.mark.parametrize(("text", "added"), [("List three colours.", True), ("Colours, as Json.", False)])
+def test_json_mode_has_the_word_in_the_prompt(upstream: str, text: str, added: bool) -> None:
+    """OpenAI and DeepSeek refuse JSON mode without it. Gemini has no such rule."""
+    written = write(json_mode(text), upstream, "gpt-4.1")
+    assert [(n.rule, n.warning) for n in written.notices] == [("json-mode-emulated", False)] * added
+    prompt = str(written.body.get("messages") or written.body["input"])  # not `instructions`
+    assert ("Answer with JSON only" in prompt) is added
+    assert "json_object" in str(written.body)
+
+
+@OPENAI
+def test_an_answer_that_is_no_object_is_asked_for_in_words(upstream: str) -> None:
+    schema = {"type": "array", "items": {"type": "string"}}
+    written = write(json_mode("Colours?", schema), upstream, "gpt-4.1")
+    assert rules(written) == ["json-mode-emulated"]
+    assert "json_schema" not in str(written.body)
+    assert '{"type":"array","items":{"type":"string"}}' in str(written.body)
+    compatible = write(json_mode("Colours?", schema), CHAT, "some-model", chat_compatible=True)
+    assert compatible.body["response_format"]["json_schema"]["schema"] == schema
+
+
+@OPENAI
+@pytest.mark.parametrize("client", [ANTHROPIC, GEMINI])
+def test_parameters_are_an_object_at_their_top_level(client: str, upstream: str) -> None:
+    schema: Obj = {"type": ["object", "null"], "properties": {"a": {"type": "string"}}}
+    branches: Obj = {
+        "type": "object",
+        "anyOf": [{"required": ["a"]}],
+        "properties": {"a": {"type": "string"}},
+    }
+    tools: Obj = {
+        ANTHROPIC: [{"name": f"f{n}", "input_schema": s} for n, s in enumerate((schema, branches))],
+        GEMINI: [
+            {
+                "functionDeclarations": [
+                    {"name": f"f{n}", "parametersJsonSchema": s} for n, s in enumerate((schema, branches))
+                ]
+            }
+        ],
+    }[client]
+    body = {**SEARCHES[client], "tools": tools}
+    written = write(read(client, body), upstream, "gpt-4.1")
+    sent = [tool.get("function", tool)["parameters"] for tool in written.body["tools"]]
+    assert sent == 2 * [{"type": "object", "properties": {"a": {"type": "string"}}}]
+    assert "schema-keyword-dropped" in rules(written)
+
+
+@OPENAI
+def test_openai_gets_ids_of_at_most_64_characters(upstream: str) -> None:
+    long = "call_" + "x" * 90
+    body = {
+        **SHOT,
+        "messages": [
+            SHOT["messages"][0],
+            {"role": "assistant", "content": [{"type": "tool_use", "id": long, "name": "shot", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": long, "content": "x"}]},
+        ],
+    }
+    target = Target(model="gpt-4.1", ids=call_ids.OPENAI)
+    written = protocol(upstream).write_request(read(ANTHROPIC, body), target).body
+    ids = [item[key] for item in everything(written) for key in ("call_id", "tool_call_id") if key in item]
+    ids += [call["id"] for item in everything(written) for call in item.get("tool_calls", ())]
+    assert len(ids) == 2
+    assert len(set(ids)) == 1
+    assert len(ids[0]) <= 64
+
+
+@OPENAI
+def test_image_jpg_is_image_jpeg(upstream: str) -> None:
+    data = {"mimeType": "image/jpg", "data": PNG}
+    written = write(read(GEMINI, {"contents": [{"parts": [{"inlineData": data}]}]}), upstream, "gpt-4.1")
+    assert f"data:image/jpeg;base64,{PNG}" in str(written.body)

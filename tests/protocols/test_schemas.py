@@ -47,7 +47,7 @@ SCHEMAS = st.recursive(_objects(st.just({})), _objects, max_leaves=4)
 DIALECTS = {
     "everything": schemas.EVERYTHING,
     "anthropic": schemas.ANTHROPIC,
-    "responses": schemas.RESPONSES,
+    "openai": schemas.OPENAI,
     "gemini": schemas.GEMINI,
 }
 
@@ -77,7 +77,7 @@ def test_a_schema_with_nothing_to_change_stays_undecoded() -> None:
 def test_dropped_keywords_are_listed_in_schema_order() -> None:
     lost: list[str] = []
     branches = {"oneOf": [{}], "not": {}, "anyOf": [{}], "enum": [{}], "allOf": [{}]}
-    sanitised({"type": "object", **branches}, schemas.RESPONSES, lost.append)
+    sanitised({"type": "object", **branches}, schemas.OPENAI, lost.append)
     assert lost == list(branches)
 
 

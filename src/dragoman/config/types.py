@@ -25,7 +25,7 @@ from .urls import Endpoint
 
 Role = Literal["user", "admin"]
 
-ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
+ID_RULES = {"mistral": ids.MISTRAL, "openai": ids.OPENAI, "any": ids.ANY}
 
 
 class ConfigError(DragomanError):
@@ -103,7 +103,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about an upstream that `protocols.base.Target` needs."""
 
-    ids: Literal["mistral", "any"] | None = None
+    ids: Literal["mistral", "openai", "any"] | None = None
     anthropic_version: str = "2023-06-01"
     default_max_tokens: int = 32_000
     reasoning_field: str | None = None

@@ -122,10 +122,10 @@ UPSTREAM: Keys = {
         "The Chat field in which the upstream wants its reasoning back (`reasoning_content`, …).",
     ),
     "ids": ConfigKey(
-        choice("mistral", "any"),
+        choice("mistral", "openai", "any"),
         "text",
         "-",
-        "A stricter rule for call ids than the protocol has: `mistral`.",
+        "A stricter rule for call ids than the protocol has: `mistral`, `openai`.",
     ),
     "anthropic_version": ConfigKey(text, "text", '"2023-06-01"', "The `anthropic-version` header."),
     "default_max_tokens": ConfigKey(

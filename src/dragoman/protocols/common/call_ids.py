@@ -48,6 +48,7 @@ class IdRule(msgspec.Struct, frozen=True):
 ANY = IdRule(_ANYTHING, 1 << 16)
 # The characters that Anthropic allows, and the length that OpenAI's Responses API allows.
 WORDS = IdRule(r"[A-Za-z0-9_-]+", 64)
+OPENAI = IdRule(_ANYTHING, 64)
 # Mistral refuses every other form (opencode#1680, vllm#9019).
 MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 

@@ -190,14 +190,14 @@ def _failed(message: str, status: int | None, names: tuple[str, ...], details: A
 def _innermost(error: Any) -> Any:
     """Unwrap an error. Gemini wraps it in a list; gateways wrap the provider's error in their own."""
     for _ in range(4):
-        inner = [error.get(key) for key in ("error", "errors")] if is_object(error) else []
-        found = next((value for value in inner if value and isinstance(value, (dict, list))), None)
         if is_array(error) and error:
             error = error[0]
-        elif found is not None:
-            error = found
-        else:
+            continue
+        inner = [error.get(key) for key in ("error", "errors")] if is_object(error) else []
+        found = [value for value in inner if value and (is_object(value) or is_array(value))]
+        if not found:
             break
+        error = found[0]
     return error
 
 

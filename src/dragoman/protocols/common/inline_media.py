@@ -82,7 +82,9 @@ def address(media: Media) -> str | None:
     if media.data is None:
         return media.url
     fallback = "image/png" if media.kind == "image" else "application/pdf"
-    return f"data:{media.media_type or fallback};base64,{media.data}"
+    # `image/jpg` is not a registered media type, but many clients send it.
+    type = (media.media_type or fallback).replace("image/jpg", "image/jpeg")
+    return f"data:{type};base64,{media.data}"
 
 
 def text_of(document: Media, path: str) -> str | None:

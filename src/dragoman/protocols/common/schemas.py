@@ -59,8 +59,8 @@ class SchemaDialect(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = SchemaDialect(dropped=frozenset({"$schema"}))
-# OpenAI Responses rejects these keywords at the top level of a function's parameters.
-RESPONSES = SchemaDialect(
+# OpenAI rejects these keywords at the top level of a function's parameters.
+OPENAI = SchemaDialect(
     dropped=frozenset({"$schema"}),
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
 )
@@ -187,7 +187,11 @@ def no_loss(keyword: str) -> None:
 
 def _as_object(schema: Schema) -> Schema:
     """Add the members that the schema of a function's parameters must have: `type` and `properties`."""
-    schema.setdefault("type", "object")
+    given = schema.setdefault("type", "object")
+    if isinstance(given, msgspec.Raw) and given != _OBJECT:
+        given = msgspec.json.decode(given)
+    if is_array(given) and "object" in given:
+        schema["type"] = "object"  # arguments are always an object, and upstreams refuse a list here
     if schema["type"] in ("object", _OBJECT):
         schema.setdefault("properties", {})
     return schema

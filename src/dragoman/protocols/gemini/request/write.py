@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from ....model.messages import Format, Message, Request, Text
+from ....model.messages import Message, Request, Text
 from ...base import Outgoing, Target
 from ...common import unsupported
 from ...common.fields import Obj
+from ...common.json_words import in_words
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from .keys import GEMINI, Fields, is_from_gemini
@@ -81,7 +80,7 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
         unsupported.note_unsupported_fields(request, notices)
     system, conversation = ContentFilter(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target):
-        system.append(_in_words(settings.format))
+        system.append(Message("system", (Text(in_words(settings.format)),)))
     tool_writer = ToolWriter(request, names, target, notices)
     tools = tool_writer.tools()
     writer = ContentWriter(target, names, notices)
@@ -97,15 +96,6 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if own:
         body = _thinkable(merged(body, _own_fields(request)), request, target, notices)
     return body
-
-
-def _in_words(wanted: Format) -> Message:
-    """A system prompt that asks for JSON."""
-    words = "Answer with JSON only: no other text, no code fence."
-    if wanted.kind == "schema":
-        schema = msgspec.json.encode(wanted.schema or {}).decode()
-        words += f" It must be valid against this JSON Schema:\n{schema}"
-    return Message("system", (Text(words),))
 
 
 def _own_fields(request: Request) -> Obj:

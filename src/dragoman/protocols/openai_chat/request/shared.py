@@ -17,8 +17,7 @@ NAME = "openai-chat"
 PATH = "/v1/chat/completions"
 
 # Any character is allowed in an id: Kimi needs its `functions.Bash:0` back, and proxies of Gemini put whole
-# signatures into ids. OpenAI's own limit (40 or 64 characters) and Mistral's (exactly 9) belong to
-# `Target.ids`.
+# signatures into ids. OpenAI's own limit (64 characters) and Mistral's (exactly 9) belong to `Target.ids`.
 IDS = msgspec.structs.replace(ANY, longest=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 

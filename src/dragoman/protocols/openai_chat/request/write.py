@@ -14,7 +14,7 @@ from .read_tools import typed_choice
 from .shared import IDS, NAME, NAMES, PATH, Writing
 from .write_messages import write_messages
 from .write_own import fit_own_settings, own_messages
-from .write_settings import split_stops, write_settings
+from .write_settings import asking_for_json, split_stops, write_settings
 from .write_tools import WEB_SEARCH, own_tools, searches, write_tools
 
 __all__ = ["IDS", "NAMES", "write_request"]
@@ -33,6 +33,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _rule(own, target)), notices, own)
     if not own:
+        request = asking_for_json(request, writing)
         unsupported.refuse_untranslatable(request)
         unsupported.note_unsupported_fields(request, notices)
     members: Obj = {"model": target.model, "messages": None, **write_tools(request, writing)}

@@ -30,7 +30,7 @@ from .write_settings import MODERN_BOUND, split_stops
 
 def may_pass(raw: Raw, target: Target) -> bool:
     """May the upstream get the original message?"""
-    return not raw.wrapped and target.ids is None
+    return not raw.wrapped and (target.ids is None or target.ids.free)
 
 
 def own_messages(

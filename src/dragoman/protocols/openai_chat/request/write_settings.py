@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ....model.messages import Format, Settings
+import msgspec
+
+from ....model.messages import Format, Request, Settings
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj
+from ...common.json_words import RULE, has_object_root, in_words, instructed, says_json
 from ...common.sampling import within_model
 from ...common.schemas import EVERYTHING, no_loss, output_schema, strict_ready
 from .shared import Writing
@@ -92,6 +95,24 @@ def _top_k(settings: Settings, writing: Writing) -> Obj:
         return {"top_k": settings.top_k}  # OpenRouter and vLLM support it
     unsupported.warn_dropped(settings, ("top_k",), writing.notices)
     return {}
+
+
+def asking_for_json(request: Request, writing: Writing) -> Request:
+    """Put an instruction into the prompt where the setting alone is refused."""
+    wanted, notices = request.settings.format, writing.notices
+    if wanted is None:
+        return request
+    settings = request.settings
+    if wanted.kind == "schema" and not writing.compatible and not has_object_root(wanted):
+        notices.warn(RULE, "settings.format", "OpenAI takes only schemas of objects: asked for in words")
+        settings = msgspec.structs.replace(settings, format=None)
+    elif wanted.kind == "json" and not says_json(request.messages):
+        notices.note(
+            RULE, "settings.format", "JSON mode needs the word in the prompt: an instruction was added"
+        )
+    else:
+        return request
+    return request.changed(messages=instructed(request.messages, in_words(wanted)), settings=settings)
 
 
 def _format(wanted: Format, writing: Writing) -> Obj:

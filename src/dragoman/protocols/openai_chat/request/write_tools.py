@@ -11,7 +11,7 @@ from ....model.errors import BadRequest
 from ....model.messages import Raw, Request, Tool, ToolChoice
 from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
-from ...common.schemas import Schema, complete, strict_ready
+from ...common.schemas import OPENAI, Schema, complete, sanitised, strict_ready, warn_dropped
 from ...common.unsupported import warn_deferred
 from .shared import NAME, Writing, is_own
 
@@ -69,10 +69,19 @@ def _tool(tool: Tool, writing: Writing, at: int) -> Any:
     if tool.deferred:
         warn_deferred(tool, writing.notices)
     name, words = writing.names.out(tool.name, tool.namespace), tool.description
-    schema = complete(tool.parameters)
+    schema = complete(tool.parameters) if writing.compatible else _fitting(tool, writing, at)
     # Unlike Responses, Chat is not strict if the member is missing.
     strict = _UNSET if tool.strict is None else _strict(tool, writing, at)
     return _Tool(_Function(name, _UNSET if words is None else words, schema, strict))
+
+
+def _fitting(tool: Tool, writing: Writing, at: int) -> Schema:
+    """The schema without what OpenAI refuses at its top level."""
+    dropped: list[str] = []
+    schema = sanitised(tool.parameters, OPENAI, dropped.append)
+    if dropped:
+        warn_dropped(dropped, f"{_path(at)}.parameters", writing.notices)
+    return schema
 
 
 def _unusual(tool: Tool, writing: Writing, at: int) -> Obj | _Tool | None:

@@ -11,6 +11,7 @@ from ....model.messages import Format, Message, Raw, Reasoning, Request, Setting
 from ...base import Outgoing, Target
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj, is_array, is_object
+from ...common.json_words import RULE, has_object_root, in_words, instructed, says_json
 from ...common.notices import Notices
 from ...common.sampling import left_out, within_model
 from ...common.tool_names import NameRule, ToolNames
@@ -174,11 +175,11 @@ def _with_extras(body: Obj, extras: Obj) -> Obj:
 
 def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
     """Write another protocol's request. It holds the whole history, so the upstream need not store it."""
-    settings = request.settings
+    request = _without_odd_schema(request, notices)
+    settings, messages = request.settings, request.messages
     unsupported.refuse_untranslatable(request)
     unsupported.note_unsupported_fields(request, notices)
     unsupported.warn_dropped(settings, _NO_COUNTERPART, notices)
-    messages = request.messages
     leading = _leading_instructions(messages, own=False)
     tools = ToolWriter(names, notices)
     include = [_ENCRYPTED]
@@ -203,7 +204,26 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
 
 def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
     """Write another protocol's messages after the first `leading` ones."""
-    return ItemWriter(request.messages, target, names, PartWriter(notices)).translated_items(leading)
+    items = ItemWriter(request.messages, target, names, PartWriter(notices)).translated_items(leading)
+    wanted = request.settings.format
+    if wanted is None or wanted.kind != "json" or says_json(request.messages[leading:]):
+        return items
+    # OpenAI looks for the word in the input, and not in the instructions.
+    notices.note(RULE, "settings.format", "JSON mode needs the word in the input: an instruction was added")
+    words = {"type": "input_text", "text": in_words(wanted)}
+    return [{"type": "message", "role": "developer", "content": [words]}, *items]
+
+
+def _without_odd_schema(request: Request, notices: Notices) -> Request:
+    """Ask in words for an answer that is no object: OpenAI takes no schema for it."""
+    wanted = request.settings.format
+    if wanted is None or wanted.kind != "schema" or has_object_root(wanted):
+        return request
+    notices.warn(RULE, "settings.format", "OpenAI takes only schemas of objects: asked for in words")
+    return request.changed(
+        messages=instructed(request.messages, in_words(wanted)),
+        settings=msgspec.structs.replace(request.settings, format=None),
+    )
 
 
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:

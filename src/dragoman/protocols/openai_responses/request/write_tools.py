@@ -12,7 +12,7 @@ from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.schemas import (
     EVERYTHING,
-    RESPONSES,
+    OPENAI,
     Schema,
     no_loss,
     output_schema,
@@ -88,7 +88,7 @@ class ToolWriter:
 
     def _function(self, tool: Tool, where: str) -> Obj:
         dropped: list[str] = []
-        parameters = sanitised(tool.parameters, RESPONSES, dropped.append)
+        parameters = sanitised(tool.parameters, OPENAI, dropped.append)
         if dropped:
             warn_dropped(dropped, f"{where}.parameters", self._notices)
         definition: Obj = {"type": "function", "name": self._names.out(tool.name, tool.namespace)}
@@ -100,7 +100,7 @@ class ToolWriter:
         return definition
 
     def _strict(self, tool: Tool, where: str) -> bool:
-        if strict_ready(sanitised(tool.schema, RESPONSES, no_loss)):
+        if strict_ready(sanitised(tool.schema, OPENAI, no_loss)):
             return True
         message = "strict needs every property required and no additional ones"
         self._notices.warn("strict-dropped", f"{where}.strict", message)
