@@ -48,3 +48,18 @@ def database(postgres: services.Postgres) -> Iterator[str]:
     url = services.new_database(postgres)
     yield url
     services.drop_database(postgres, url)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, a server may take seconds for what else takes a millisecond.
+
+    Without an answer in time a gateway goes on alone. That is right, and not what most tests are about.
+    """
+    from dragoman.shared import redis
+    from dragoman.store.postgres import database, store
+
+    monkeypatch.setattr(store, "_MAX_WAIT", 30.0)
+    monkeypatch.setattr(store.PostgresStore._read, "__defaults__", (30.0,))
+    monkeypatch.setattr(database, "_CONNECTION_WAIT", 30.0)
+    monkeypatch.setattr(redis, "_TIMEOUT", 30.0)

@@ -14,6 +14,8 @@ from dragoman.cli.commands import main
 from dragoman.config import load
 from dragoman.gateway.state import State
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 ANSWER = b"""{"id": "c1", "object": "chat.completion", "created": 1, "model": "demo", "choices": [
     {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
 ], "usage": {"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": 100}}"""

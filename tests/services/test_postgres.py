@@ -9,6 +9,8 @@ from support.store_contract import *  # noqa: F403 - every test of the contract
 from dragoman.credentials.secret import Secret
 from dragoman.store import Store, open_store
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 @pytest.fixture(params=["direct", "pgbouncer"])
 def opened(request: pytest.FixtureRequest, database: str) -> Callable[..., Store]:

@@ -17,6 +17,8 @@ from dragoman.shared import BatchedCounters, SharedState, SharedStateError, open
 from dragoman.shared import redis as engine
 from dragoman.store import Addition
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 @pytest.fixture
 def server() -> Iterator[services.Redis]:

@@ -12,6 +12,8 @@ import services
 from support.plain_gateway import Gateway, running, soon
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, body, status, stream
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 ALICE, BOB, ADMIN = "alice-secret-12345", "bob-secret-1234567", "admin-secret-12345"
 ANSWER = b"""{"id": "c1", "object": "chat.completion", "created": 1, "model": "demo", "choices": [
     {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}

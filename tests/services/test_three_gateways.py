@@ -54,6 +54,7 @@ class Cluster:
         self.ports = [services.free_port() for _ in range(3)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
         self.processes: list[Process | None] = [None] * 3
+        self.started: list[Process] = []
         kinds = {"a": "anthropic", "c": "openai-chat", "r": "openai-responses"}
         upstreams = "".join(
             f'[upstreams.{name}]\nprotocol = "{kind}"\nbase_url = "{upstream.url}"\ncredential = "none"\n'
@@ -82,7 +83,8 @@ class Cluster:
 
     def start(self, at: int) -> None:
         config = self.folder / f"{self.ports[at]}.toml"
-        self.processes[at] = Process(self.folder, "serve", "--config", str(config))
+        self.processes[at] = process = Process(self.folder, "serve", "--config", str(config))
+        self.started.append(process)
 
     def ready(self, at: int) -> None:
         process = self.processes[at]
@@ -243,8 +245,10 @@ def test_one_gateway_is_killed_and_one_restarted_under_load(cluster: Cluster) ->
         if used >= BUDGET - LOST * ONE or time.monotonic() > until:
             break
         time.sleep(0.2)
-    # What the killed gateway held for requests under way stays reserved for a minute.
-    assert BUDGET - LOST * ONE <= used <= BUDGET + 3 * ONE
+    # What the killed gateway held for requests under way stays reserved for a minute. A gateway that Redis
+    # has not answered in time, which a busy machine may do, says so, and counts alone for a while.
+    alone = sum("limits are not shared" in process.said for process in cluster.started)
+    assert BUDGET - LOST * ONE <= used <= (1 + alone) * BUDGET + 3 * ONE
 
 
 def _spend_the_rest(cluster: Cluster) -> None:
