@@ -204,3 +204,31 @@ def test_no_secret_of_aws_is_shown(serve: Serve, monkeypatch: pytest.MonkeyPatch
     shown = caught.value.message.encode() + receipt.body
     for secret in ("a-session-token", aws.KEYS["AKIAFIRST"], "AKIAFIRST"):
         assert secret.encode() not in shown
+
+
+def test_several_accounts_are_several_keys(tmp_path: Path, serve: Serve) -> None:
+    """A quota of one account is used up: the other one is asked at once, and from then on."""
+    profiles = {"one": "AKIAFIRST", "two": "AKIASECOND"}
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        "".join(
+            f"[{name}]\naws_access_key_id = {key}\naws_secret_access_key = {aws.KEYS[key]}\n"
+            for name, key in profiles.items()
+        )
+    )
+
+    def bedrock(sent: Sent) -> Answer:
+        if aws.signer(sent, cloud.url) == "AKIAFIRST":
+            return as_json({"message": "Too many tokens per day, please wait before trying again."}, 429)
+        return aws.bedrock(sent)
+
+    with standing_in(bedrock) as cloud:
+        keys = 'credentials = [{ aws = "one" }, { aws = "two" }]'
+        with serve(config(cloud, keys)) as gateway:
+            for number in range(6):
+                asked = {**ASKED, "messages": [{"role": "user", "content": f"Conversation {number}"}]}
+                status, _ = gateway.loop.run(gateway.ask("/v1/messages", asked))
+                assert status == 200
+        used = [aws.signer(sent, cloud.url) for sent in cloud.sent]
+    assert used.count("AKIASECOND") == 6
+    assert used.count("AKIAFIRST") <= 1

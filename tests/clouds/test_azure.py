@@ -1,8 +1,10 @@
 """Azure: Dragoman sends what OpenAI's and Anthropic's SDKs send, with a key or an Entra ID token."""
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from anthropic import Anthropic, AnthropicFoundry
@@ -115,6 +117,43 @@ def test_responses_of_a_dated_version(cloud: StandIn, serve: Serve) -> None:
         client = OpenAI(base_url=f"{gateway.url}/v1", api_key="x")
         client.responses.create(model="azure/my-deployment", input="Hello")
     same(cloud.only, theirs)
+
+
+OTHERS: dict[str, Callable[[Any, str], Any]] = {
+    "embeddings": lambda c, model: c.embeddings.create(model=model, input="hi", encoding_format="float"),
+    "images": lambda c, model: c.images.generate(model=model, prompt="a cat"),
+    "image edits": lambda c, model: c.images.edit(model=model, prompt="a cat", image=("a.png", b"png")),
+    "speech": lambda c, model: c.audio.speech.create(model=model, voice="alloy", input="hi").read(),
+    "transcriptions": lambda c, model: c.audio.transcriptions.create(model=model, file=("a.mp3", b"mp3")),
+    "file list": lambda c, model: c.files.list(purpose="batch").data,
+    "file upload": lambda c, model: c.files.create(file=("a.jsonl", b"{}"), purpose="batch"),
+    "file content": lambda c, model: c.files.content("file-1").read(),
+    "batches": lambda c, model: c.batches.list(limit=3).data,
+}
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_endpoints_of_a_dated_version(cloud: StandIn, serve: Serve, what: str, protocol: str) -> None:
+    cloud.answer = lambda sent: as_json({"object": "list", "data": [], "created": 1, "text": "x"})
+    sdk = AzureOpenAI(azure_endpoint=cloud.url, api_version=VERSION, api_key="an-azure-key")
+    OTHERS[what](sdk, "my-deployment")
+    theirs = cloud.only
+    place = f'base_url = "{cloud.url}"\napi_version = "{VERSION}"\nprotocol = "{protocol}"'
+    with serve(f"[upstreams.azure-deployments]\n{place}") as gateway:
+        client = OpenAI(base_url=f"{gateway.url}/v1", api_key="x")
+        OTHERS[what](client, "azure-deployments/my-deployment")
+    ours = cloud.only
+    path, query = urlsplit(ours.path).path, parse_qs(urlsplit(ours.path).query)
+    assert (ours.method, path) == (theirs.method, urlsplit(theirs.path).path)
+    assert query == parse_qs(urlsplit(theirs.path).query)
+    assert without_boundary(ours) == without_boundary(theirs)
+    assert ours.headers["api-key"] == theirs.headers["api-key"]
+
+
+def without_boundary(sent: Sent) -> bytes:
+    found = re.search(r"boundary=(\S+)", sent.headers.get("content-type", ""))
+    return sent.body.replace(found[1].encode(), b"BOUNDARY") if found else sent.body
 
 
 def test_version_1(cloud: StandIn, serve: Serve) -> None:

@@ -224,6 +224,16 @@ def test_the_openai_compatible_endpoint(cloud: StandIn, serve: Serve) -> None:
     assert ours.json["model"] == "google/gemini-2.5-pro"
 
 
+def test_other_endpoints_are_not_passed_to_vertex(cloud: StandIn, serve: Serve) -> None:
+    asked = {"content": {"parts": [{"text": "hi"}]}}
+    with serve(config(cloud)) as gateway:
+        got = post(f"{gateway.url}/v1beta/models/vertex/gemini-embedding-001:embedContent", asked)
+    assert (got.status, cloud.sent) == (404, [])
+    assert "goes to vertex, which does not have it (Dragoman asks this cloud for answers only)" in str(
+        got.json
+    )
+
+
 HOSTS = {
     "global": "https://aiplatform.googleapis.com",
     "us": "https://aiplatform.us.rep.googleapis.com",

@@ -35,6 +35,8 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     headers: dict[str, str] = {}
     without_headers: frozenset[str] = frozenset()
     complete: str = ""
+    others: str = ""
+    others_unnamed: str = ""
     count: str = ""
     count_members: frozenset[str] | None = None
 
@@ -58,6 +60,10 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             body.setdefault(self.betas, features)
         return self._filled(self.path, values, tail=_VERSION.sub("", path), verb=verb), body
 
+    def passing(self, tail: str, values: Mapping[str, str]) -> str:
+        """The path of another endpoint. `tail` is the protocol's own path without its version."""
+        return self._filled(self.others if values["model"] else self.others_unnamed, values, tail=tail)
+
     def counting(self, members: Mapping[str, Any], values: Mapping[str, str]) -> tuple[str, Obj]:
         """The path and body of a request to count the tokens of a request for an answer."""
         only = self.count_members
@@ -77,7 +83,7 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _filled(self, path: str, values: Mapping[str, str], **raw: str) -> str:
         model = values["model"]
         # The client chooses the name, and the request carries the upstream's key: no name may lead elsewhere.
-        if model in ("", ".", ".."):
+        if "{model}" in path and model in ("", ".", ".."):
             raise BadRequest(f"{model!r} cannot stand in a path", "model")
         # An unescaped colon is what AWS signs (9router#4036). The slash of an ARN is part of the name.
         return path.format(**{key: quote(value, safe=":@") for key, value in values.items()}, **raw)

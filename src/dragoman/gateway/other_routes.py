@@ -19,8 +19,8 @@ class NotPassed(DragomanError):
 
 
 def speaks(upstream: UpstreamConfig, client: ClientProtocol) -> bool:
-    """Does the upstream have the client's endpoints, at their usual paths? A cloud has other paths."""
-    if upstream.hosting is not None:
+    """Does the upstream have the client's endpoints? A cloud may have none, or at paths of its own."""
+    if upstream.hosting is not None and not upstream.hosting.others:
         return False
     return upstream.protocol in _protocols(client)
 
@@ -77,10 +77,13 @@ def _speakers(state: State, client: ClientProtocol) -> list[str]:
 
 def _routed_elsewhere(state: State, client: ClientProtocol, model: str, upstream: UpstreamConfig) -> str:
     fitting, protocols = _speakers(state, client), " or ".join(_protocols(client))
+    why = f"it speaks {upstream.protocol}"
+    if upstream.protocol in _protocols(client):
+        why = "Dragoman asks this cloud for answers only"
     advice = f"send it to {' or '.join(fitting)}" if fitting else f"add an upstream that speaks {protocols}"
     return (
         f'this endpoint is passed on unchanged, and the model "{model}" goes to {upstream.name}, which does '
-        f"not have it (it speaks {upstream.protocol}); {advice} with a [[routes]] entry for this model"
+        f"not have it ({why}); {advice} with a [[routes]] entry for this model"
     )
 
 

@@ -26,9 +26,12 @@ def passed_url(
         at = compiled(endpoint.path).fullmatch(path)
         assert at is not None  # the route matched
         path = path[: at.start("model")] + choice.model + path[at.end("model") :]
-    before = endpoint.before
+    upstream, before, tail = choice.upstream, endpoint.before, quote(path, safe=_IN_PATH)
     version = root.removeprefix(before) or upstream_protocol(client.name).address.version
-    url = choice.upstream.url(before + version + quote(path, safe=_IN_PATH))
+    below = before + version + tail
+    if upstream.hosting is not None:
+        below = upstream.hosting.passing(tail, upstream.fields(choice.model))
+    url = upstream.url(below)
     asked = http.target.partition("?")[2]
     # A key in the query is the client's own, and not for the upstream.
     query = urlencode([(name, value) for name, value in parse_qsl(asked, True) if name != "key"])
