@@ -46,18 +46,25 @@ class MarkupBlock:
 
     `before`: the line before the mark, if the mark is a tag of plain letters inside a sentence, or stands
     directly after a quotation mark. Then the text after the block, on the same line, may show that the
-    sentence only mentions the call.
+    sentence only mentions the call. `inside`: the mark is inside a message of text whose beginning was found.
     """
 
     __slots__ = (
-        "_before", "_body", "_calls", "_candidates", "_closers", "_end", "_ends", "_formats", "_mark",
-        "_name", "_open", "_parts", "_tools", "size",
+        "_before", "_body", "_calls", "_candidates", "_closers", "_end", "_ends", "_formats", "_inside",
+        "_mark", "_name", "_open", "_parts", "_tools", "size",
     )  # fmt: skip
 
     def __init__(
-        self, formats: tuple[LeakFormat, ...], mark: str, tools: Catalog, *, before: str = ""
+        self,
+        formats: tuple[LeakFormat, ...],
+        mark: str,
+        tools: Catalog,
+        *,
+        before: str = "",
+        inside: bool = False,
     ) -> None:
         self._formats = formats
+        self._inside = inside
         self._mark = mark
         self._tools = tools
         self._before = before
@@ -95,6 +102,8 @@ class MarkupBlock:
         text = self.text[:_MAX_HEAD]
         for candidate in self._formats:
             for head in candidate.heads:
+                if head.outside and self._inside:
+                    continue
                 opening = match_head(head, text, self._tools)
                 if opening is None and not last and self.size < _MAX_HEAD:
                     return None

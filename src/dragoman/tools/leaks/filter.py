@@ -85,6 +85,7 @@ class LeakFilter:
         "_expected",
         "_gap",
         "_held",
+        "_inside",
         "_line",
         "_out",
         "_recovering",
@@ -106,6 +107,7 @@ class LeakFilter:
         self._gap = ""  # the blanks before that block, if no text came before them
         self._span: OpaqueSpan | None = None
         self._line = ""  # the current line, or its beginning
+        self._inside = False  # a message of text was begun by tokens, and no call followed
         # Marks that count while there is no text since the start or the last call. None after text.
         self._expected = ANSWER if recovering else None
         self.dropped = ""
@@ -266,7 +268,7 @@ class LeakFilter:
         return buffer
 
     def _open(self, formats: tuple[LeakFormat, ...], mark: str, *, before: str = "") -> None:
-        self._block = MarkupBlock(formats, mark, self._tools, before=before)
+        self._block = MarkupBlock(formats, mark, self._tools, before=before, inside=self._inside)
 
     def _safe_length(self, buffer: str) -> int:
         """The length of the text before anything that may begin a mark."""
@@ -303,6 +305,7 @@ class LeakFilter:
         elif outcome.frame:
             self._out += [self._ends.flush(), FrameTokens(raw)]
             self.framed += raw.strip()
+            self._inside = True
             self._line = self.line_end = ""
         else:
             self._expected = None
@@ -316,7 +319,7 @@ class LeakFilter:
         for name, arguments in outcome.calls:
             self._out.append(LeakedCall(name, arguments, outcome.markup, raw))
             raw = ""
-        self._expected, self._line, self.line_end = AFTER_CALL, "", ""
+        self._expected, self._line, self.line_end, self._inside = AFTER_CALL, "", "", False
 
     def _give_text(self, text: str) -> None:
         if not text:

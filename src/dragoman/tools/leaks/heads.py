@@ -22,12 +22,14 @@ KEY = re.compile(r"[A-Za-z_$][\w.$-]*")
 class Head(msgspec.Struct, frozen=True):
     """How a block opens: the steps in order, then one of `then`.
 
-    The body begins with the step at index `body`, or after the last step.
+    The body begins with the step at index `body`, or after the last step. `outside`: the head begins a
+    message, so it counts only outside a message of text whose beginning was found.
     """
 
     steps: tuple[Step, ...]
     then: tuple[str, ...] = ()
     body: int | None = None
+    outside: bool = False
 
     @property
     def marks(self) -> tuple[str, ...]:

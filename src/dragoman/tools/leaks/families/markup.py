@@ -185,7 +185,8 @@ MARKUP: tuple[LeakFormat, ...] = (
         models="Muse Glimmer",
         shape=f"<|start|>assistant to=name<|message|><atem:function_calls>{_MUSE_SHAPE}",
         heads=tuple(
-            Head((*start, ("assistant to=",), *_MUSE_TO), _MUSE_THEN)
+            # A message of text ends with <|eom|>, so a <|start|> inside it is only an example.
+            Head((*start, ("assistant to=",), *_MUSE_TO), _MUSE_THEN, outside=len(start) == 1)
             for start in ((("<|start|>",),), (("<|eom|>",), SPACE, ("<|start|>",)))
         ),
         read=markup_reader(_MUSE),
