@@ -10,7 +10,7 @@ from support import aws
 from dragoman.model.events import Failed, FailureKind, Stop
 from dragoman.protocols.common.collect import collect
 from dragoman.translation.exchange import Exchange, Options
-from dragoman.wire.event_stream import written_event
+from dragoman.wire.event_stream import written, written_event
 
 NAME = "bedrock-converse"
 
@@ -110,6 +110,24 @@ def test_exceptions_inside_the_stream(exception: str, kind: FailureKind) -> None
     _, failure = read(*MESSAGES[:7], aws.exception(exception, "not now"), *MESSAGES[7:])
     assert failure is not None
     assert (failure.kind, failure.message, failure.code) == (kind, "not now", exception)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (429, FailureKind.RATE_LIMIT),
+        (529, FailureKind.OVERLOADED),
+        (400, FailureKind.INVALID_REQUEST),
+        (200, FailureKind.UPSTREAM),
+        ("529", FailureKind.UPSTREAM),
+    ],
+)
+def test_the_status_of_the_models_own_error(status: Any, kind: FailureKind) -> None:
+    said = {"message": "The model failed.", "originalStatusCode": status, "originalMessage": "no"}
+    headers = {":exception-type": "modelStreamErrorException", ":message-type": "exception"}
+    _, failure = read(*MESSAGES[:7], written(headers, json.dumps(said).encode()))
+    assert failure is not None
+    assert (failure.kind, failure.message) == (kind, "The model failed.")
 
 
 def test_hidden_reasoning_in_pieces() -> None:

@@ -128,7 +128,7 @@ def _frame(message: EventStreamMessage) -> Frame | None:
         case "event":
             return _event(headers.get(":event-type", ""), message.payload)
         case "exception":
-            return _error(headers.get(":exception-type", "exception"), _exception_message(message.payload))
+            return _error(headers.get(":exception-type", "exception"), *_exception_details(message.payload))
         case "error":
             return _error(headers.get(":error-code", "error"), headers.get(":error-message", ""))
         case _:
@@ -147,18 +147,23 @@ def _event(kind: str, payload: bytes) -> Frame | None:
         raise UpstreamError("the upstream sent a chunk that cannot be read") from None
 
 
-def _exception_message(payload: bytes) -> str:
+def _exception_details(payload: bytes) -> tuple[str, int | None]:
+    """What an exception says, and the status of the model's own error if there is one."""
     try:
         members: Any = msgspec.json.decode(payload, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return payload[:1000].decode("utf-8", "replace")
+        return payload[:1000].decode("utf-8", "replace"), None
     texts = (members.get(key) for key in ("message", "Message", "originalMessage"))
-    return next((text for text in texts if isinstance(text, str) and text), "")
+    message = next((text for text in texts if isinstance(text, str) and text), "")
+    status = members.get("originalStatusCode")
+    return message, status if type(status) is int else None
 
 
-def _error(code: str, message: str) -> Frame:
+def _error(code: str, message: str, status: int | None = None) -> Frame:
     """An exception inside the stream, in the form in which other providers send an error."""
-    error = {"type": code, "message": message or code}
+    error: dict[str, Any] = {"type": code, "message": message or code}
+    if status is not None:
+        error["status_code"] = status
     return Frame(msgspec.json.encode({"type": "error", "error": error}), "error")
 
 
