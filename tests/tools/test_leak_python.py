@@ -66,6 +66,12 @@ def test_many_quotes_are_read_in_one_pass() -> None:
     assert statements("[run(" + "a='b" * 4000) is None
 
 
+@pytest.mark.parametrize("piece", ["a", "a:", "-", "a-b ", "a=", "0", "'", "', a=", "(", ",", ", a='"])
+def test_hopeless_text_is_read_in_linear_time(piece: str) -> None:
+    """The text is so long that the square of its length would take hours."""
+    assert statements("[run(x=" + piece * (200_000 // len(piece)) + " ?") is None
+
+
 def test_a_leading_zero_counts_only_for_strings() -> None:
     tools = [{"name": "run", "parameters": RUN}]
     for raw in (lfm2("run(day=07, code=07)"), lfm2("run(day='07', code='07')")):

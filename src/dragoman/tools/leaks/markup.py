@@ -98,15 +98,21 @@ def _finished(markup: Markup, body: str) -> bool:
 
 def _ended(markup: Markup, text: str) -> str:
     """The text without the blanks at its end, and without keys there that got no value."""
-    text = text.rstrip()
+    end = _before_blanks(text, len(text))
     while True:
-        if text.endswith(_LINE_BREAK):
-            text = text.removesuffix(_LINE_BREAK).rstrip()
+        if text.endswith(_LINE_BREAK, 0, end):
+            end = _before_blanks(text, end - len(_LINE_BREAK))
             continue
-        key = text.rfind("<", 0, text.rfind("<")) if markup.valueless else -1
-        if key < 0 or markup.valueless is None or not markup.valueless.fullmatch(text, key):
-            return text
-        text = text[:key].rstrip()
+        key = text.rfind("<", 0, max(0, text.rfind("<", 0, end))) if markup.valueless else -1
+        if key < 0 or markup.valueless is None or not markup.valueless.fullmatch(text, key, end):
+            return text[:end]
+        end = _before_blanks(text, key)
+
+
+def _before_blanks(text: str, end: int) -> int:
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def _ends_parameter(markup: Markup, text: str) -> bool:

@@ -47,7 +47,7 @@ _LEADING_ZERO = r"(?<![\w.])0\d+(?![\w.])"
 _NO_PYTHON = re.compile(rf"({_STRING})|({_KEYWORD})|({_LEADING_ZERO})", re.DOTALL)
 _RESERVED = "reserved_word_"
 # Names with signs, outside strings: a tool or a parameter of an MCP server may be called `list-files`.
-_SIGNED = re.compile(rf"{_STRING}|([A-Za-z_][\w.:/]*[-:/][\w.:/-]*)(?=\s*(?:\(|=(?!=)))", re.DOTALL)
+_SIGNED = re.compile(rf"{_STRING}|(?<![\w.:/-])([A-Za-z_][\w.:/-]*+)(?=\s*+(?:\(|=(?!=)))", re.DOTALL)
 _SPELLED = re.compile(r"_x([0-9a-f]{2})_")
 
 
