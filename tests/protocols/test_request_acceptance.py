@@ -703,3 +703,32 @@ def test_image_jpg_is_image_jpeg(upstream: str) -> None:
     data = {"mimeType": "image/jpg", "data": PNG}
     written = write(read(GEMINI, {"contents": [{"parts": [{"inlineData": data}]}]}), upstream, "gpt-4.1")
     assert f"data:image/jpeg;base64,{PNG}" in str(written.body)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "model", "added"),
+    [
+        (ANTHROPIC, "claude-sonnet-4-5", False),
+        (ANTHROPIC, "claude-opus-4-8", True),
+        ("bedrock-converse", "anthropic.claude-sonnet-4-5-20250929-v1:0", False),
+        ("bedrock-converse", "us.anthropic.claude-opus-4-8-v1:0", True),
+    ],
+)
+def test_a_begun_answer_gets_a_user_turn_where_it_is_refused(upstream: str, model: str, added: bool) -> None:
+    talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "It is "}]
+    written = upstream_protocol(upstream).write_request(
+        read(CHAT, {"model": "m", "messages": talk}), Target(model=model)
+    )
+    roles = [turn["role"] for turn in written.body["messages"]]
+    assert roles == ["user", "assistant", *["user"] * added]
+    assert "prefill" in rules(written) or upstream == "bedrock-converse"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "model"),
+    [(ANTHROPIC, "claude-opus-4-8"), ("bedrock-converse", "anthropic.claude-opus-4-8-v1:0")],
+)
+def test_calls_at_the_end_are_no_begun_answer(upstream: str, model: str) -> None:
+    body = {**REPEATED, "messages": REPEATED["messages"][:2]}
+    written = upstream_protocol(upstream).write_request(read(CHAT, body), Target(model=model))
+    assert [turn["role"] for turn in written.body["messages"]] == ["user", "assistant"]

@@ -65,6 +65,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Does it take `verbosity`?"""
     one_sampling: bool = False
     """`temperature` and `top_p` exclude each other."""
+    prefill: bool | None = None
+    """May the conversation end with the beginning of the answer (Claude)?"""
     caches: bool | None = None
     """Does it take marks for the prompt cache? On Bedrock, not every model does."""
     longest_answer: int | None = None

@@ -89,6 +89,16 @@ def missing_result(call: ToolCall, notices: Notices) -> ToolResult:
     return ToolResult(call_id=call.id, parts=(missing,), is_error=True, kind=call.kind)
 
 
+def begins_answer(found: Sequence[MergedTurn]) -> bool:
+    """Do the turns end with the beginning of an answer (a prefill)? Calls at the end wait for results."""
+    last = found[-1] if found else None
+    return last is not None and last.role == "assistant" and not has_calls(last)
+
+
+def has_calls(turn: MergedTurn) -> bool:
+    return any(isinstance(part, ToolCall) for part in turn.parts)
+
+
 def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
     """The parts of a result. The text of an error starts with a mark."""
     if not result.is_error:

@@ -10,14 +10,22 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Message, Request, Text, ToolCall
+from ....model.messages import Message, Request, Text
 from ...base import Target
 from ...common import cache_breakpoints
 from ...common.call_ids import IdRule, UniqueIds
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import PLACEHOLDER, MergedTurn, note_placeholder, note_prefill, turns
+from ...common.turns import (
+    PLACEHOLDER,
+    MergedTurn,
+    begins_answer,
+    has_calls,
+    note_placeholder,
+    note_prefill,
+    turns,
+)
 from .cache_marks import mark_prompt
 from .restore import is_top_level_system, restored
 from .supported import ContentFilter, is_own
@@ -102,6 +110,8 @@ class PromptWriter:
         if not self._own and found and found[-1].role == "assistant":
             note_prefill(self._request.messages, self._notices)
             _strip_end(found[-1])
+            if self._target.takes.prefill is False and begins_answer(found):
+                found.append(MergedTurn("user", [Text(PLACEHOLDER)]))
         return [{"role": turn.role, "content": blocks.blocks(turn.parts)} for turn in found]
 
     def _complete(self, written: list[Obj]) -> list[Obj]:
@@ -153,7 +163,7 @@ def _put_answers_next_to_calls(found: list[MergedTurn], notices: Notices) -> Non
         calling, between, answering = found[index : index + 3]
         if between.role != "system" or answering.role != "user":
             continue
-        if any(isinstance(part, ToolCall) for part in calling.parts):
+        if has_calls(calling):
             message = "a system message between calls and their results stands after these"
             notices.warn("system-moved", "messages", message)
             found[index + 1], found[index + 2] = answering, between

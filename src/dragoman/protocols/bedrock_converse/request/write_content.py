@@ -13,7 +13,15 @@ from ...common.fields import Obj
 from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turns
+from ...common.turns import (
+    FAILED_SILENTLY,
+    PLACEHOLDER,
+    MergedTurn,
+    begins_answer,
+    note_placeholder,
+    note_prefill,
+    turns,
+)
 from .supported import FORMATS
 
 IDS = IdRule(r"[a-zA-Z0-9_.:-]+", 64)
@@ -39,12 +47,16 @@ class ContentWriter:
         """May a cache point say how long? Only the config knows: older models of a family do not take it."""
         self._marks_tools = takes.signs_thinking and bool(takes.caches)
         """Nova, for one, has a cache and refuses cache points among its tools; Claude takes them."""
+        self._prefills = takes.prefill is not False
         self._documents: set[str] = set()
         """The names of the request's documents."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Messages that alternate and begin with the user."""
         found = turns(messages, self._notices)
+        if begins_answer(found) and not self._prefills:
+            note_prefill(messages, self._notices)
+            found.append(MergedTurn("user", [Text(PLACEHOLDER)]))
         written = [{"role": turn.role, "content": self._blocks(turn.parts)} for turn in found]
         if written and written[0]["role"] == "user":
             return written
