@@ -7,12 +7,12 @@ from urllib.parse import unquote
 
 import boto3
 import pytest
-from anthropic import Anthropic, AnthropicBedrock
+from anthropic import Anthropic, AnthropicBedrock, AnthropicBedrockMantle
 from botocore.config import Config
 from openai import OpenAI
 from support import aws
 from support.serving import Serve
-from support.stand_in import StandIn, standing_in
+from support.stand_in import StandIn, as_json, standing_in
 
 MODELS = [
     "anthropic.claude-3-5-sonnet-20240620-v1:0",
@@ -123,6 +123,24 @@ def test_a_key_is_a_bearer_token_by_data_only(
     with serve(config(cloud, 'credential = "env:AWS_BEARER_TOKEN_BEDROCK"')) as gateway:
         Anthropic(base_url=gateway.url, api_key="x").messages.create(**ASKED, model="bedrock/anthropic.m")
     assert cloud.only.headers["authorization"] == "Bearer bedrock-api-key-1"
+
+
+def test_mantle_signs_for_a_service_of_its_own(cloud: StandIn, serve: Serve) -> None:
+    cloud.answer = lambda sent: as_json(aws.message())
+    theirs = AnthropicBedrockMantle(
+        base_url=f"{cloud.url}/anthropic", aws_region="us-east-1", aws_access_key="AKIAFIRST",
+        aws_secret_key=aws.KEYS["AKIAFIRST"], max_retries=0,
+    )  # fmt: skip
+    theirs.messages.create(**ASKED, model="anthropic.claude-x")
+    expected = cloud.only
+    assert aws.signer(expected, cloud.url, service="bedrock-mantle") == "AKIAFIRST"
+    text = f'[upstreams.bedrock-mantle]\nregion = "us-east-1"\nbase_url = "{cloud.url}/anthropic"\n'
+    with serve(f'{text}credential = "aws"') as gateway:
+        client = Anthropic(base_url=gateway.url, api_key="x", max_retries=0)
+        client.messages.create(**ASKED, model="bedrock-mantle/anthropic.claude-x")
+    ours = cloud.only
+    assert (ours.method, ours.path) == (expected.method, expected.path)
+    assert aws.signer(ours, cloud.url, service="bedrock-mantle") == "AKIAFIRST"
 
 
 @pytest.mark.parametrize("model", ["..", "."])

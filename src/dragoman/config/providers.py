@@ -28,6 +28,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     platform: str = ""
     base_urls: dict[str, str] = {}
     hosts: tuple[str, ...] = ()
+    aws_service: str = ""
     only_named: bool = False
     prices_name: str = ""
     otel_name: str = ""

@@ -48,7 +48,7 @@ def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConf
     if withheld:
         taken.pop("credential", None)
     taken |= {key: value for key, value in given.items() if key in _PLAIN or key in _KEY}
-    keys = [_in_region(spec, place) for spec in _credentials(given, taken)]
+    keys = [_signing(spec, place, provider) for spec in _credentials(given, taken)]
     if keys:
         taken["credential"] = keys[0]
     built = UpstreamConfig(
@@ -89,10 +89,13 @@ def _credentials(given: dict[str, Any], taken: dict[str, Any]) -> tuple[Credenti
     return listed
 
 
-def _in_region(spec: CredentialSpec, place: dict[str, str]) -> CredentialSpec:
-    if spec.region or "region" not in place:
+def _signing(spec: CredentialSpec, place: dict[str, str], provider: Provider | None) -> CredentialSpec:
+    """`spec` with the region and the service that its signatures name, unless it says so itself."""
+    region = spec.region or place.get("region", "")
+    service = spec.service or (provider.aws_service if provider else "")
+    if (region, service) == (spec.region, spec.service):
         return spec
-    return msgspec.structs.replace(spec, region=place["region"])
+    return msgspec.structs.replace(spec, region=region, service=service)
 
 
 def _provider(name: str, given: dict[str, Any]) -> tuple[Provider | None, str | None]:

@@ -20,6 +20,7 @@ _VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
 _MODULES = ("botocore.session", "botocore.auth", "botocore.awsrequest", "botocore.exceptions")
 
+_SERVICE = "bedrock"
 _OVERDUE = 30.0
 """Seconds after which credentials that could not be refreshed are refreshed again."""
 
@@ -72,7 +73,7 @@ class AwsReader:
         if not self._region:
             return ReadProblem("the region for the AWS signature is not known; set `region` of the upstream")
         secret = Secret(f"{frozen.access_key}:{frozen.secret_key}:{frozen.token or ''}")
-        signer = _signer(auth, requests, frozen, self._spec.service, self._region)
+        signer = _signer(auth, requests, frozen, self._spec.service or _SERVICE, self._region)
         # botocore uses old credentials until their last minutes if it gets no new ones, and does not say so.
         return Reading(secret, ttl=_OVERDUE if self._due() else None, sign=signer)
 

@@ -67,8 +67,8 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     """aws: the profile. Empty: botocore's whole chain."""
     region: str = ""
     """aws: the region in the signature. The upstream's `region`, if it is empty."""
-    service: str = "bedrock"
-    """aws: the service in the signature."""
+    service: str = ""
+    """aws: the service in the signature; empty: `bedrock`."""
     scope: str = ""
     """entra: what the token is for. Empty: Azure's models."""
 
