@@ -198,6 +198,9 @@ def test_a_withheld_key_is_reported(name: str) -> None:
         config = loads(f'{text}\ncredential = "{given}"')
         assert config.warnings == ()
         assert config.upstreams[name].credential.kind == given.partition(":")[0]
+    config = loads(f'{text}\ncredentials = ["env:A", "env:B"]')
+    assert config.warnings == ()
+    assert [one.credential.name for one in config.upstreams[name].each_key] == ["A", "B"]
 
 
 def test_a_local_server_on_another_machine_needs_no_key() -> None:

@@ -56,7 +56,7 @@ def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConf
         protocol=protocol,
         endpoint=address,
         provider=known.name if known else None,
-        withheld=_own_credential(named) if named and withheld and "credential" not in given else "",
+        withheld=_own_credential(named) if named and withheld and not keys else "",
         facts=Facts(**facts),
         network=network(given),
         place=place,
