@@ -7,7 +7,7 @@ import pytest
 from support.exchanges import exchange, run
 from support.wires import RESPONSES
 
-from dragoman.conform import neutral
+from dragoman.conform import laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 
@@ -21,6 +21,9 @@ def test_a_responses_client_gets_it_as_it_is(status: str) -> None:
     it = exchange(RESPONSES, RESPONSES, stream=False)
     assert run(it, [body(status, [])]) == body(status, [])
     assert it.failure is None
+    assert laws.check(RESPONSES, body(status, []), stream=False) == []
+    waiting = body(status, []).replace(b'"background": true', b'"background": false')
+    assert laws.check(RESPONSES, waiting, stream=False) != []
 
 
 @pytest.mark.parametrize("client", sorted(set(PROTOCOLS) - {RESPONSES}))

@@ -100,7 +100,9 @@ def check_whole(body: bytes) -> Complaints:
         if "output" not in value:
             check_error(complaints, value)
         else:
-            complaints.unless(value["status"] in _TERMINAL.values(), STATUS, "it is not finished")
+            running = value.get("background") is True and value["status"] in ("queued", "in_progress")
+            finished = value["status"] in _TERMINAL.values()
+            complaints.unless(finished or running, STATUS, "it is not finished")
             _check_response(complaints, value)
             _check_end(complaints, value)
     return complaints
