@@ -6,9 +6,11 @@ import { ExchangeView, TABS } from "./exchange.js";
 import { matches, parse, query } from "./filter.js";
 import { count, plural } from "./format.js";
 import { askForKey, help, listen } from "./keys.js";
+import { firstSteps } from "./first_steps.js";
 import { exchangeRow, List } from "./list.js";
 import { ScoresView } from "./scores.js";
 import { SessionsView } from "./sessions.js";
+import { Sorting, SORTED } from "./sorting.js";
 import { Exchanges } from "./store.js";
 import { UsageView } from "./usage.js";
 
@@ -26,10 +28,24 @@ const sessions = new SessionsView(byId("sessions"), hooks);
 const pages = { usage: new UsageView(byId("usage"), hooks), scores: new ScoresView(byId("scores"), hooks), sessions };
 const TITLES = { usage: "Usage", scores: "Scores", sessions: "Sessions" };
 const box = byId("filter");
+const COLUMNS = [
+  { name: "time", value: (x) => x.at },
+  { name: "client" }, { name: "model" }, { name: "what happened" },
+  { name: "took", number: true, value: (x) => x.seconds },
+  { name: "tokens", number: true, value: (x) => (x.usage ? x.usage.input + x.usage.output : -1) },
+  { name: "cost", number: true, value: (x) => x.cost },
+];
+const sorting = new Sorting(byId("list-head"), COLUMNS, () => {
+  list.element.scrollTop = 0;
+  load();
+});
 
 let open = { id: null, tab: TABS[0], page: null };
 let criteria = parse("");
+let filtered = false;
 let next = null;
+const known = new Set(); // the ids of all exchanges that the page has heard of
+let older = false; // are there exchanges before the known ones?
 let loading = null;
 let unseen = 0;
 let active = false;
@@ -98,16 +114,19 @@ function showFiltered(text) {
 // The list
 
 async function load(more = false) {
-  if (more && (loading || !next)) return;
+  if (more && (loading || !next || sorting.value)) return;
   loading?.abort();
   const control = (loading = new AbortController());
-  const params = { limit: PAGE, ...query(criteria), ...(more ? { cursor: next } : {}) };
+  const params = { limit: sorting.value ? SORTED : PAGE, ...query(criteria), ...(more ? { cursor: next } : {}) };
   try {
     const page = await api.list(params, control.signal);
     if (!more) exchanges.clear();
+    exchanges.sort(sorting.value);
     exchanges.append(page.exchanges);
+    page.exchanges.forEach((x) => known.add(x.id));
     next = page.next;
-    list.more = next !== null;
+    if (!filtered) older = next !== null;
+    list.more = next !== null && !sorting.value;
     showProblem("");
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -118,6 +137,7 @@ async function load(more = false) {
 }
 
 function onSummary(summary) {
+  known.add(summary.id);
   if (JSON.stringify(exchanges.get(summary.id)) !== JSON.stringify(summary)) {
     active = true;
     view.refresh(summary);
@@ -128,7 +148,7 @@ function onSummary(summary) {
   }
   const place = exchanges.put(summary);
   if (place === 0 && list.scrolled) unseen++;
-  changed(place >= 0 ? 1 : 0);
+  changed(place >= 0 && !sorting.value ? 1 : 0);
 }
 
 /**
@@ -158,7 +178,10 @@ function updateFooter() {
   const { items } = exchanges;
   const mended = items.filter((x) => x.mended).length;
   const running = items.filter((x) => x.outcome === "running").length;
-  const parts = [`${count(items.length)}${next ? "+" : ""} ${items.length === 1 ? "exchange" : "exchanges"}`];
+  const all = filtered ? known.size : items.length;
+  const shown = filtered ? `${count(items.length)}${next ? "+" : ""} of ` : "";
+  const parts = [`${shown}${count(all)}${(filtered ? older : next) ? "+" : ""} ${all === 1 ? "exchange" : "exchanges"}`];
+  if (sorting.value) parts.push(`${next ? `the newest ${count(items.length)} ` : ""}sorted by ${sorting.by.name}`);
   if (running) parts.push(`${count(running)} running`);
   if (mended) parts.push(`${count(mended)} with mended calls`);
   byId("foot").textContent = parts.join(" · ");
@@ -173,13 +196,12 @@ function showEmpty() {
   const none = exchanges.items.length === 0 && !loading;
   byId("empty").hidden = !none;
   if (!none) return;
-  const base = new URL("./", location.href).href.replace(/\/$/, "");
   byId("empty").replaceChildren(...(box.value.trim()
     ? [h("h2", {}, "No exchange matches this filter"), h("p", {}, h("button", { type: "button", onclick: () => filter("") }, "Clear the filter"))]
     : [
         h("h2", {}, "No exchanges yet"),
-        h("p", {}, "Point an agent at this gateway; its exchanges appear here as they happen."),
-        h("pre", {}, `dragoman run claude\n\nANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`),
+        h("p", {}, "Point an agent or an SDK at this gateway; its exchanges appear here as they happen."),
+        h("pre", {}, firstSteps(new URL("./", location.href)).join("\n")),
       ]));
 }
 
@@ -207,6 +229,7 @@ function filter(text = box.value) {
   clearTimeout(typing);
   typing = setTimeout(() => {
     criteria = parse(text);
+    filtered = text.trim() !== "";
     list.element.scrollTop = 0;
     load();
   }, TYPING);
@@ -262,6 +285,7 @@ const actions = {
   s: () => (open.page === "sessions" ? go(null) : navigate("#sessions")),
   r: () => (open.page === "scores" ? go(null) : navigate("#scores")),
   "?": help,
+  o: () => (open.page === "sessions" ? sessions.sortNext() : open.page || sorting.next()),
   f: () => open.page || toggle("failed"),
   m: () => open.page || toggle("mended"),
   c: () => byId("exchange").querySelector(".actions button:not(:disabled)")?.click(),

@@ -7,7 +7,7 @@ import { copy, h, save, toast } from "./dom.js";
 import { bytes, cost, count, date, seconds, short } from "./format.js";
 import { failure } from "./list.js";
 import { raw } from "./raw.js";
-import { read } from "./reading.js";
+import { numberCalls, read } from "./reading.js";
 import { replay } from "./replay.js";
 import { request } from "./request.js";
 import { stateOf, clientName } from "./store.js";
@@ -68,6 +68,7 @@ export class ExchangeView {
       if (this.#traffic === undefined) this.#draw();
       this.#traffic = await api.traffic(this.#id, signal);
       this.#sides = this.#traffic && { upstream: read(this.#traffic.upstream ?? []), client: read(this.#traffic.client ?? []) };
+      if (this.#sides) numberCalls(this.#sides, this.#exchange.calls);
       this.#draw();
     } catch (error) {
       if (error.name !== "AbortError") this.#failed(error);

@@ -7,6 +7,18 @@ const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFra
 
 export const clock = (at) => CLOCK.format(at * 1000);
 export const date = (at) => DATE.format(at * 1000);
+const today = (at, now) => new Date(at * 1000).toDateString() === now.toDateString();
+const two = (n) => String(n).padStart(2, "0");
+
+/** The time of day; with the date if that is not today, and with the year instead if that is not this one. */
+export function moment(at, now = new Date()) {
+  if (today(at, now)) return clock(at);
+  const then = new Date(at * 1000);
+  const day = `${two(then.getMonth() + 1)}-${two(then.getDate())}`;
+  if (then.getFullYear() !== now.getFullYear()) return `${then.getFullYear()}-${day}`;
+  return `${day} ${two(then.getHours())}:${two(then.getMinutes())}`;
+}
+
 export const count = (n) => COUNT.format(n);
 export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
 

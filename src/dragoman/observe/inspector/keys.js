@@ -11,6 +11,7 @@ const HELP = [
   [["/"], "filter"],
   [["s", "u", "r"], "sessions, usage, scores, or back to the exchanges"],
   [["f", "m"], "only failed, only mended"],
+  [["o"], "sort by the next column"],
   [["c"], "copy as curl"],
   [["?"], "this help"],
 ];

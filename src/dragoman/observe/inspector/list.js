@@ -1,7 +1,7 @@
 // The list. Only visible rows exist in the DOM, so a thousand exchanges are as fast as twenty.
 
 import { h } from "./dom.js";
-import { clock, cost, date, plural, seconds, tokens } from "./format.js";
+import { cost, date, moment, plural, seconds, tokens } from "./format.js";
 import { stateOf, clientName } from "./store.js";
 
 const SPARE = 6;
@@ -135,7 +135,7 @@ export function exchangeRow(x) {
     "div.row",
     { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state, "data-new": fresh },
     h("span.hidden", {}, state),
-    h("span.when", { title: date(x.at) }, clock(x.at)),
+    h("span.when", { title: date(x.at) }, moment(x.at)),
     h("span.client", { title: `${client} over ${x.client}` }, client),
     h("span.model", { title: `${x.model} → ${x.target ?? "nowhere"}` }, x.model || "no model", target(x)),
     h("span.outcome", {}, h("span.client-too", {}, client), outcome(x)),

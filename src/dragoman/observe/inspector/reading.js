@@ -85,18 +85,33 @@ function gather(side, frame, one, byKey) {
   } else if (one.kind === "call") {
     begin(side, frame, one, byKey);
   } else if (one.kind === "arguments") {
-    byKey.get(one.key)?.fragments.push({ t: frame.t, text: one.text });
+    one.call = byKey.get(one.key);
+    one.call?.fragments.push({ t: frame.t, text: one.text });
   }
 }
 
 /** Some upstreams repeat the name in every fragment: the same key is the same call, unless the id is new. */
 function begin(side, frame, one, byKey) {
   const known = byKey.get(one.key);
+  one.call = known;
   if (known && (!one.id || known.id === one.id)) return;
-  const call = { id: one.id, name: one.name, t: frame.t, attempt: frame.attempt, fragments: [] };
+  const call = one.call = { id: one.id, name: one.name, t: frame.t, attempt: frame.attempt, fragments: [] };
   byKey.set(one.key, call);
   side.calls.push(call);
   side.blocks.push({ kind: "call", call });
 }
 
 export const assembled = (call) => call.fragments.map((fragment) => fragment.text).join("");
+
+/**
+ * Numbers the calls of both sides, so that interleaved fragments can be told apart. A call has one number on both
+ * sides: that of the upstream's call which its receipt names, or the one with its id. Without one it has none.
+ */
+export function numberCalls(sides, receipts) {
+  sides.upstream.calls.forEach((call, at) => (call.number = at + 1));
+  const upstreamIds = new Map(receipts.map((receipt) => [receipt.id, receipt.upstream_id ?? receipt.id]));
+  for (const call of sides.client.calls) {
+    const id = upstreamIds.get(call.id) ?? call.id;
+    call.number = id ? sides.upstream.calls.findLast((one) => one.id === id)?.number : undefined;
+  }
+}

@@ -2,12 +2,20 @@
 
 import * as api from "./api.js";
 import { h } from "./dom.js";
-import { clock, count, date, money, percent, plural, short } from "./format.js";
+import { count, date, moment, money, percent, plural, short } from "./format.js";
 import { List } from "./list.js";
+import { Sorting, SORTED } from "./sorting.js";
 import { Exchanges } from "./store.js";
 import { waterfall } from "./waterfall.js";
 
 const PAGE = 500;
+const COLUMNS = [
+  { name: "last", value: (x) => x.last },
+  { name: "agent" }, { name: "began with" }, { name: "what happened" },
+  { name: "turns", number: true, value: (x) => x.turns },
+  { name: "tokens", number: true, value: (x) => x.input + x.output },
+  { name: "cost", number: true, value: (x) => x.cost },
+];
 const REFRESH = 10_000; // ms
 
 export class SessionsView {
@@ -17,7 +25,8 @@ export class SessionsView {
   #timer = 0;
   #id = null;
   #list;
-  #rows = h("div.list", { role: "listbox", tabindex: "0", "aria-label": "Sessions, newest first" });
+  #sorting;
+  #rows = h("div.list", { role: "listbox", tabindex: "0", "aria-label": "Sessions" });
   #foot = h("p.foot", { role: "status" });
   #all;
   #one = h("div.session", { hidden: true });
@@ -26,10 +35,12 @@ export class SessionsView {
   constructor(element, hooks) {
     this.element = element;
     this.hooks = hooks;
-    const heads = ["last", "agent", "began with", "what happened", "turns", "tokens", "cost"];
-    this.#all = h("section.list-pane.sessions", { "aria-label": "Sessions" },
-      h("div.list-head", { "aria-hidden": "true" }, heads.map((head, at) => h(at > 3 ? "span.number" : "span", {}, head))),
-      this.#rows, this.#foot);
+    const heads = h("div.list-head", { role: "group", "aria-label": "Order" });
+    this.#sorting = new Sorting(heads, COLUMNS, () => {
+      this.#rows.scrollTop = 0;
+      this.#load();
+    });
+    this.#all = h("section.list-pane.sessions", { "aria-label": "Sessions" }, heads, this.#rows, this.#foot);
     element.append(this.#all, this.#one);
     this.#list = new List(this.#rows, this.#items, { open: (id) => hooks.go(`#sessions/${id}`), end: () => this.#load(true), row });
   }
@@ -70,23 +81,35 @@ export class SessionsView {
   }
 
   async #load(more = false) {
-    if (more && (this.#loading || !this.#next)) return;
+    if (more && (this.#loading || !this.#next || this.#sorting.value)) return;
     this.#loading?.abort();
     const control = (this.#loading = new AbortController());
     try {
-      const page = await api.sessions({ limit: PAGE, ...(more ? { cursor: this.#next } : {}) }, control.signal);
+      const page = await api.sessions({ limit: this.#sorting.value ? SORTED : PAGE, ...(more ? { cursor: this.#next } : {}) }, control.signal);
       if (!more) this.#items.clear();
-      this.#items.append(page.sessions.map((one) => ({ ...one, id: one.session })));
+      this.#items.sort(this.#sorting.value);
+      this.#items.append(page.sessions.map((one) => ({ ...one, id: one.session, at: one.last })));
       this.#next = page.next;
-      this.#list.more = page.next !== null;
-      this.#say(this.#items.items.length ? `${plural(this.#items.items.length, "session")}${page.next ? " and more" : ""}`
-        : "No sessions yet. A conversation appears here when its first request has ended.");
+      this.#list.more = page.next !== null && !this.#sorting.value;
+      this.#say(this.#summary());
     } catch (error) {
       if (error.name === "AbortError") return;
       this.#say(error.message, true);
     }
     if (this.#loading === control) this.#loading = null;
     this.#list.draw();
+  }
+
+  #summary() {
+    const loaded = this.#items.items.length;
+    if (!loaded) return "No sessions yet. A conversation appears here when its first request has ended.";
+    const found = `${plural(loaded, "session")}${this.#next ? " and more" : ""}`;
+    if (!this.#sorting.value) return found;
+    return `${found} · ${this.#next ? `the newest ${count(loaded)} ` : ""}sorted by ${this.#sorting.by.name}`;
+  }
+
+  sortNext() {
+    if (!this.#id) this.#sorting.next();
   }
 
   #say(text, bad = false) {
@@ -129,13 +152,11 @@ function head(x) {
 
 const title = (x) => x.opening || "A conversation whose first words are not known";
 const agent = (x) => (x.profile && x.profile !== "unknown" ? x.profile : "");
-const today = (at) => new Date(at * 1000).toDateString() === new Date().toDateString();
 /** A failed turn costs nothing: if all others have no known price, the sum is not known either. */
 const cost = (x) => (x.unpriced && !x.cost ? "price unknown" : `${money(x.cost)}${x.unpriced ? " + ?" : ""}`);
 
 function row(x) {
   const state = x.failed ? "failed" : x.mended ? "mended" : "ok";
-  const when = today(x.last) ? clock(x.last) : new Date(x.last * 1000).toISOString().slice(0, 10);
   const parts = [];
   if (x.failed) parts.push(h("span.badge.bad", {}, `${count(x.failed)} failed`));
   if (x.invalid) parts.push(h("span.badge.bad", {}, `${count(x.invalid)} invalid`));
@@ -143,7 +164,7 @@ function row(x) {
   if (x.input) parts.push(h("span.words", { title: "prompt tokens that the upstream read from its cache" }, `${percent(x.cached / x.input)} cached`));
   return h("div.row", { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state },
     h("span.hidden", {}, state),
-    h("span.when", { title: date(x.last) }, when),
+    h("span.when", { title: date(x.last) }, moment(x.last)),
     h("span.client", {}, agent(x) || x.key),
     h("span.model", { title: title(x) }, title(x), h("span.target", {}, ` ${x.models.join(", ")}`)),
     h("span.outcome", {}, h("span.client-too", {}, agent(x)), parts),

@@ -1,10 +1,20 @@
-// The loaded exchanges, newest first.
+// The loaded exchanges in their order: newest first, or sorted by a column.
 
 import { failed } from "./filter.js";
+import { inOrder } from "./sorting.js";
 
 export class Exchanges {
   #byId = new Map();
+  #value = null;
+  #order = inOrder(null);
   items = [];
+
+  /** Sort by this value of an entry; null: the newest first. */
+  sort(value) {
+    this.#value = value;
+    this.#order = inOrder(value);
+    this.items.sort(this.#order);
+  }
 
   get(id) {
     return this.#byId.get(id);
@@ -27,12 +37,13 @@ export class Exchanges {
       if (isNewer(summary, known)) {
         this.#byId.set(summary.id, summary);
         this.items[this.items.indexOf(known)] = summary;
+        if (this.#value) this.items.sort(this.#order);
       }
       return -1;
     }
     this.#byId.set(summary.id, summary);
     let place = 0;
-    while (place < this.items.length && this.items[place].at > summary.at) place++;
+    while (place < this.items.length && this.#order(this.items[place], summary) < 0) place++;
     this.items.splice(place, 0, summary);
     return place;
   }
@@ -44,6 +55,7 @@ export class Exchanges {
       this.#byId.set(summary.id, summary);
       this.items.push(summary);
     }
+    if (this.#value) this.items.sort(this.#order);
   }
 
   remove(id) {

@@ -112,7 +112,10 @@ function run(kind, frames) {
   return details;
 }
 
-const part = (one) => h(`span.part.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one)));
+const part = (one) => h(`span.part.${one.kind}`, {}, h("span.kind", {}, label(one)), h("span.what", {}, snippet(one)));
+
+/** A piece of a call carries the number of its call: the pieces of several calls may interleave. */
+const label = (one) => [NAMES[one.kind] ?? one.kind, one.call?.number].filter(Boolean).join("\u00a0");
 
 function line(frame) {
   const content = frame.content.length ? frame.content : [{ kind: "mark", text: "empty" }];

@@ -1,7 +1,7 @@
 // The turns of a session: when each one ran, what its request changed, and what the upstream cached.
 
 import { h } from "./dom.js";
-import { bytes, clock, count, date, percent, plural, seconds } from "./format.js";
+import { bytes, count, date, moment, percent, plural, seconds } from "./format.js";
 import { stateOf } from "./store.js";
 
 const LONGEST_GAP = 0.04; // of the width: hours without a request would leave no room for the turns
@@ -41,7 +41,7 @@ function layout(exchanges) {
 function drawn({ exchange: x, cache }, place, numbers, opened) {
   const state = stateOf(x);
   return h("li.turn", { "data-state": state },
-    h("a.turn-link", { href: `#${x.id}`, title: date(x.at) }, h("b", {}, count(numbers.get(x.id))), ` ${clock(x.at)}`, h("span.turn-model", {}, x.model)),
+    h("a.turn-link", { href: `#${x.id}`, title: date(x.at) }, h("b", {}, count(numbers.get(x.id))), ` ${moment(x.at)}`, h("span.turn-model", {}, x.model)),
     bar(x, place),
     h("span.turn-time", {}, seconds(x.seconds)),
     h("div.turn-cache", {}, meter(cache), h("span.why", {}, why(cache, numbers)), state === "failed" ? h("span.badge.bad", {}, x.error ?? x.outcome) : null),
