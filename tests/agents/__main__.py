@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import installs
 from rows import ROWS, Row
-from stage import PROTOCOLS, Outcome, config, gateway, play, upstream
+from stage import PROTOCOLS, Outcome, config, gateway, play, play_recorded, upstream
 
 ALONE = "DRAGOMAN_AGENTS_ALONE"
 # Behaviours that Dragoman mends or carries over: the agent must reach the same result with each.
@@ -91,7 +91,10 @@ def _played(rows: list[Row], columns: list[tuple[str, str]], patience: float) ->
             for row in rows:
                 table[row.name] = []
                 for protocol, behaviour in columns:
-                    outcome = play(row, protocol, behaviour, file=file, url=url, patience=patience)
+                    if row.replays:
+                        outcome = play_recorded(row, protocol, behaviour, file=file, patience=patience)
+                    else:
+                        outcome = play(row, protocol, behaviour, file=file, url=url, patience=patience)
                     table[row.name].append(outcome)
                     said = outcome.problem or "ok"
                     print(f"{row.name} / {protocol} / {behaviour}: {said} ({outcome.seconds} s)", flush=True)

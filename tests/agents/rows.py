@@ -1,5 +1,7 @@
 """The rows of the table: agents as their users start them, and one script per SDK."""
 
+import re
+import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +44,8 @@ class Row:
     """It has to ask over a WebSocket, and over nothing else."""
     compacts: bool = False
     """It has to have its conversation compacted, and to go on from the result."""
+    replays: bool = False
+    """It runs once with a model and twice with the recording of that: both have to ask for the same."""
 
 
 def _agent(name: str, package: str, *command: str, own_model: bool = False) -> Row:
@@ -97,6 +101,21 @@ def _in_cloud(cloud: str, address: str, **env: str) -> Row:
 
 GEMINI = ("gemini", "--yolo", "-p", QUESTION)
 
+
+def _suggested(name: str, package: str, command: tuple[str, ...], *, replays: bool = False) -> Row:
+    """An agent started by the line that the inspector shows while it is empty, with what it has to do."""
+    page = installs.ROOT / "src" / "dragoman" / "observe" / "inspector" / "first_steps.js"
+    found = re.search(r"`(dragoman run [^`]*)`", page.read_text())
+    assert found is not None
+    line = (
+        found[1]
+        .replace("${port}", "${BASE##*:}")
+        .replace("${agent}", '--model "$MODEL" ' + shlex.join(command))
+    )
+    line = line.replace("dragoman", shlex.join([sys.executable, "-m", "dragoman"]), 1)
+    return Row(name, frozenset({package}), ("sh", "-c", f"exec {line}"), replays=replays)
+
+
 ROWS = (
     _agent("Claude Code", "claude-code", *CLAUDE),
     _agent("Claude Code, opus", "claude-code", *CLAUDE, "--model", "opus", own_model=True),
@@ -116,7 +135,11 @@ ROWS = (
         CLOUD_ML_REGION="global",
         ANTHROPIC_VERTEX_PROJECT_ID="my-project",
     ),
+    _suggested("Claude Code, as the inspector says", "claude-code", CLAUDE),
+    _suggested("Claude Code, replayed", "claude-code", CLAUDE, replays=True),
     _agent("Codex", "codex", "codex", *CODEX, QUESTION),
+    _suggested("Codex, as the inspector says", "codex", ("codex", *CODEX, QUESTION)),
+    _suggested("Codex, replayed", "codex", ("codex", *CODEX, QUESTION), replays=True),
     _agent("Codex, gpt-5.5", "codex", "codex", *CODEX, "-m", "gpt-5.5", QUESTION, own_model=True),
     _agent("Codex, gpt-5.6-sol", "codex", "codex", *CODEX, "-m", "gpt-5.6-sol", QUESTION, own_model=True),
     Row(
@@ -141,6 +164,7 @@ ROWS = (
         compacts=True,
     ),
     _agent("Gemini CLI", "gemini-cli", *GEMINI),
+    _suggested("Gemini CLI, as the inspector says", "gemini-cli", GEMINI),
     _agent("Gemini CLI, auto", "gemini-cli", *GEMINI, "-m", "auto", own_model=True),
     _agent("opencode", "opencode", "opencode", "run", QUESTION),
     _agent("Kilo", "kilo", "kilo", "run", "--auto", QUESTION),

@@ -26,6 +26,11 @@ from dragoman.conform import scripted
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses", "gemini")
 LAST_WORDS = "That is all there is to do."
 _KEPT = ("PYTHONPATH", "LANG")
+_MADE_UP = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}|\b[0-9]{13}\b"
+    "|Chunk ID: [0-9a-f]+|Wall time: [0-9.]+ seconds"
+)
+"""What an agent makes up for each run: ids, times, and what it says about a command."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +79,26 @@ def _route(name: str, target: str) -> str:
     return f'[[routes]]\nmatch = "{name}"\nto = "{target}"'
 
 
-@contextlib.contextmanager
-def gateway(file: Path) -> Iterator[str]:
+def gateway(file: Path, *more: str) -> contextlib.AbstractContextManager[str]:
     """`dragoman serve`, for clients that `dragoman run` does not start."""
+    return _served("serve", "--config", str(file), *more)
+
+
+@contextlib.contextmanager
+def _served(*command: str) -> Iterator[str]:
+    """The URL of a gateway or of a replay server."""
     with tempfile.TemporaryDirectory(prefix="agents-") as home:
-        command = dragoman("serve", "--config", str(file), "--port", "0")
         env = {**_environment(Path(home)), "PATH": os.environ["PATH"]}
-        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
-        lines = iter(process.stderr.readline, "")
-        found = next(
-            match for line in lines if (match := re.search(r"Dragoman is at (http://\S+?):? ", line))
+        process = subprocess.Popen(
+            dragoman(*command, "--port", "0"),
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        found = next(match for line in lines if (match := re.search(r" at (http://\S+?)[.:]? ", line)))
         threading.Thread(target=lambda: list(lines), daemon=True).start()
         try:
             yield found[1]
@@ -94,9 +107,19 @@ def gateway(file: Path) -> Iterator[str]:
             process.wait(20)
 
 
-def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patience: float) -> Outcome:
-    """Run one turn in a fresh home and a fresh folder."""
-    scratch = Path(tempfile.mkdtemp(prefix="agents-"))
+def play(
+    row: Row,
+    protocol: str,
+    behaviour: str,
+    *,
+    file: Path,
+    url: str,
+    patience: float,
+    scratch: Path | None = None,
+) -> Outcome:
+    """Run one turn in a fresh home and a fresh folder, below `scratch`."""
+    scratch = scratch or Path(tempfile.mkdtemp(prefix="agents-"))
+    scratch.mkdir(exist_ok=True)
     home, work = scratch / "home", scratch / "work"
     home.mkdir()
     work.mkdir()
@@ -119,6 +142,51 @@ def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patie
     outcome = Outcome(seconds, problem, output)
     shutil.rmtree(scratch, ignore_errors=True)
     return outcome
+
+
+def play_recorded(row: Row, protocol: str, behaviour: str, *, file: Path, patience: float) -> Outcome:
+    """Record a turn, and run the agent twice with the recording: without a model, and with equal requests."""
+    name = model(protocol, behaviour)
+    asked: list[list[str]] = []
+    with tempfile.TemporaryDirectory(prefix="agents-") as folder:
+        with gateway(file, "--record", folder) as url:
+            runs = [play(row, protocol, behaviour, file=file, url=url, patience=patience)]
+        # Both replays in one place: an agent tells the model where it works.
+        with tempfile.TemporaryDirectory(prefix="agents-", ignore_cleanup_errors=True) as place:
+            for _ in range(2):
+                since = time.time()
+                with _served("replay", "--serve", folder) as url:
+                    runs.append(
+                        play(
+                            row,
+                            protocol,
+                            behaviour,
+                            file=file,
+                            url=url,
+                            patience=patience,
+                            scratch=Path(place),
+                        )
+                    )
+                    asked.append(_sent_upstream(url, name, since))
+    problem = next((run.problem for run in runs if run.problem), "")
+    if not problem and not asked[0]:
+        problem = "the recording was not used"
+    if not problem and asked[0] != asked[1]:
+        problem = "the two replays asked for different things"
+    return Outcome(round(sum(run.seconds for run in runs), 1), problem, "\n".join(run.output for run in runs))
+
+
+def _sent_upstream(url: str, model: str, since: float) -> list[str]:
+    """The bodies that went to the upstream, the oldest first, without what agents make up for each run."""
+    asked = urllib.parse.urlencode({"model": model, "since": since})
+    exchanges = _json(f"{url}/exchanges?{asked}")["exchanges"]
+    found = [_json(f"{url}/exchanges/{one['id']}/bytes")["upstream_requests"] for one in reversed(exchanges)]
+    return [_stable(request["body"]) for requests in found for request in requests]
+
+
+def _stable(body: str) -> str:
+    """`body` without ids and times of one run. Codex also writes its metadata in any order."""
+    return json.dumps(json.loads(_MADE_UP.sub("0", body)), sort_keys=True)
 
 
 def _problem(row: Row, work: Path, output: str, ended: int | None) -> str:

@@ -1,5 +1,6 @@
 """The replay server: recorded answers for official SDKs in every protocol, misses, and faults."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -107,17 +108,24 @@ def test_a_miss_is_loud_and_names_the_first_difference(recorded: tuple[Path, str
     assert len(misses) == 2
 
 
+HOMES = {"/home/ann/work": "/home/ann", "/Users/bob/x": "/Users/bob", "C:\\repo": "C:\\Users\\bob"}
+
+
 def test_what_changes_from_run_to_run_is_ignored(loop: Loop, model: str, tmp_path: Path) -> None:
     def ask(url: str, where: str, when: str, **more: Any) -> str:
         sdk = anthropic.Anthropic(base_url=url, api_key="k", max_retries=0)
         environment = (
-            f"Working directory: {where}\nToday's date: {when}\nSession 0b8f6f5e-6c1d-4c47-9a53-0d5b7f2c9a11"
+            f"Working directory: {where}\nToday's date: {when}\n"
+            "Session 0b8f6f5e-6c1d-4c47-9a53-0d5b7f2c9a11\n"
+            f"Memory: {HOMES[where]}/.claude/projects/{re.sub('[^0-9A-Za-z]', '-', where)}/memory"
         )
         said = sdk.messages.create(
             model=f"{CHAT}/demo",
             max_tokens=more.pop("max_tokens", 100),
             system=[{"type": "text", "text": environment, **more.pop("mark", {})}],
-            messages=[{"role": "user", "content": f"Look into {where}/src"}],
+            messages=[
+                {"role": "user", "content": f"Look into {where}/src. Wall time: {len(where)}.5 seconds"}
+            ],
             **more,
         )
         return said.content[0].text

@@ -55,6 +55,7 @@ class _CanonicalReader:
             if isinstance(part, Text)
             for match in volatile.WORKING_DIRECTORY.finditer(part.text)
         }
+        found |= {volatile.NOT_IN_NAMES.sub("-", folder) for folder in found}
         # The longest first: one working directory may be below another.
         self._folders = sorted((folder for folder in found if len(folder) > 1), key=len, reverse=True)
 

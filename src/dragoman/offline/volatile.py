@@ -58,6 +58,16 @@ TEXTS = (
         re.compile(r"(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/[\w.+-]+|(?i:[A-Z]:\\\S*?\\Temp\\[\w.+-]+)"),
         "/tmp/tmpab12cd",
     ),
+    TextRule(
+        "home",
+        re.compile(r"/(?:home|Users)/[\w.-]+|/root\b|(?i:[A-Z]:\\Users\\[\w.-]+)"),
+        "/home/mara",
+    ),
+    TextRule(
+        "run",
+        re.compile(r"\bChunk ID: [0-9a-f]+\b|\bWall time: [0-9.]+ seconds?\b"),
+        "Chunk ID: 3f2a9c",
+    ),
 )  # fmt: skip
 
 WORKING_DIRECTORY = re.compile(
@@ -65,3 +75,6 @@ WORKING_DIRECTORY = re.compile(
     r"(/[^\s<>\"'`,;]+|[a-z]:\\[^\s<>\"'`,;]+)"
 )
 """Finds the agent's working directory. It counts as `<cwd>`, here and wherever else the request names it."""
+
+NOT_IN_NAMES = re.compile("[^0-9A-Za-z]")
+"""Claude Code names its folder for a project after the working directory: `-home-mara-project`."""
