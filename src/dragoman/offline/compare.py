@@ -7,8 +7,10 @@ Tool calls are judged by the tools' schemas.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,11 +18,12 @@ from ..config.types import Config
 from ..gateway.incoming_request import IncomingRequest
 from ..gateway.listener import GatewayServer
 from ..gateway.state import State
-from ..model.errors import DragomanError
+from ..model.errors import BadRequest, DragomanError
 from ..model.events import Usage
 from ..observe.tap import Track
-from ..protocols.registry import open_headers
-from ..recording import RecordingError
+from ..protocols.registry import PROTOCOLS, open_headers
+from ..recording import ENDING, RecordingError
+from ..recording.format import exchange_in
 from ..routing.router import ChosenTarget
 from ..tools.receipts import CallReceipt
 from ..transport.client import open_client
@@ -57,6 +60,46 @@ class ComparedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
+class Total(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of one target over all turns."""
+
+    target: str
+    answers: int
+    failed: int
+    valid: int
+    mended: int
+    bad: int
+    input: int
+    output: int
+    cost: float | None
+    """None: the cost of one of the answers is unknown."""
+    seconds: float
+
+
+def totals(rows: Sequence[ComparedAnswer]) -> list[Total]:
+    """The sums of the targets, in their order."""
+    return [
+        total([row for row in rows if row.target == name]) for name in dict.fromkeys(r.target for r in rows)
+    ]
+
+
+def total(rows: Sequence[ComparedAnswer]) -> Total:
+    """The sum of answers of one target."""
+    costs = [row.cost for row in rows if row.cost is not None]
+    return Total(
+        target=rows[0].target,
+        answers=len(rows),
+        failed=sum(row.outcome != "ok" for row in rows),
+        valid=sum(row.calls.valid for row in rows),
+        mended=sum(row.calls.mended for row in rows),
+        bad=sum(row.calls.bad for row in rows),
+        input=sum(row.usage.prompt for row in rows),
+        output=sum(row.usage.output or 0 for row in rows),
+        cost=sum(costs) if len(costs) == len(rows) else None,
+        seconds=sum(row.seconds for row in rows),
+    )
+
+
 class AgainstState(State):
     """The state of a gateway that sends every request to one target."""
 
@@ -76,6 +119,16 @@ def session(path: Path) -> list[RecordingEntry]:
     if not entries:
         raise RecordingError(f"{path} has no recording that can be replayed")
     return entries
+
+
+def recorded_turns(ids: Collection[str], folders: Sequence[Path]) -> list[RecordingEntry]:
+    """The recordings of these exchanges. Those that cannot be used are left out."""
+    found = [path for folder in folders for path in folder.rglob(f"*{ENDING}") if exchange_in(path) in ids]
+    entries: dict[str, RecordingEntry] = {}
+    for path in found:
+        with contextlib.suppress(DragomanError):
+            entries.setdefault(exchange_in(path), read_entry(path))
+    return in_time(entries.values())
 
 
 async def compare(
@@ -99,7 +152,7 @@ async def compare(
     await gateway.listen("127.0.0.1", 0)
     try:
         for turn, entry in enumerate(entries, 1):
-            yield _recorded(turn, entry)
+            yield _recorded(turn, entry, state)
             for target in targets:
                 state.target = target
                 yield _row(turn, target, await _ask(gateway.address, state, entry))
@@ -143,7 +196,7 @@ def _row(turn: int, target: str, track: Track) -> ComparedAnswer:
     )
 
 
-def _recorded(turn: int, entry: RecordingEntry) -> ComparedAnswer:
+def _recorded(turn: int, entry: RecordingEntry, state: State) -> ComparedAnswer:
     exchange, _ = recorded_answer(entry)
     ended = entry.recording.ended
     return ComparedAnswer(
@@ -151,10 +204,23 @@ def _recorded(turn: int, entry: RecordingEntry) -> ComparedAnswer:
         target="",
         outcome=ended.outcome if ended else "",
         usage=exchange.usage,
-        cost=None,
+        cost=_recorded_cost(entry, exchange.usage, state),
         seconds=ended.t if ended else 0.0,
         calls=_judged(exchange.receipts),
     )
+
+
+def _recorded_cost(entry: RecordingEntry, usage: Usage, state: State) -> float | None:
+    """What the recorded answer costs by the prices of this config; None: unknown."""
+    asked = entry.calls[0].request
+    upstream, protocol = state.config.upstreams.get(asked.upstream), PROTOCOLS.get(asked.protocol)
+    if upstream is None or protocol is None:
+        return None
+    try:
+        model = protocol.read_request(asked.body, urlsplit(asked.url).path).model
+    except BadRequest:
+        return None
+    return state.prices.cost(upstream, model, usage, entry.recording.begun.at)
 
 
 def _judged(receipts: Sequence[CallReceipt]) -> JudgedCalls:

@@ -82,6 +82,11 @@ def file_header(track: Track) -> bytes:
     return MAGIC + frame([ExchangeBegan(0.0, track.id, track.at, track.client, __version__)])
 
 
+def exchange_in(path: Path) -> str:
+    """The id of the exchange, from the name of its recording."""
+    return path.name.removesuffix(ENDING).rpartition("-")[2]
+
+
 def file_name(track: Track) -> str:
     """The names of recordings sort by time."""
     when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(track.at))

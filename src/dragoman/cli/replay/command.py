@@ -12,7 +12,7 @@ from ..options import CLIENT, CONFIG
 
 
 @click.command()
-@click.argument("recording", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("recording", required=False)
 @click.option(
     "--last-failed", is_flag=True, help="Replay the last failed exchange of the gateway (server.keep_failed)."
 )
@@ -59,12 +59,18 @@ from ..options import CLIENT, CONFIG
     "targets",
     multiple=True,
     metavar="UPSTREAM/MODEL",
-    help="Ask this model of the config the recorded requests, and compare. RECORDING may be a folder. May be "
-    "repeated.",
+    help="Ask this model of the config the recorded requests, and compare. RECORDING may be a folder, or the "
+    "id of a session that `server.record` recorded. May be repeated.",
+)
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the comparison of --against as a web page.",
 )
 @CONFIG
 def replay(
-    recording: Path | None,
+    recording: str | None,
     last_failed: bool,
     target: str | None,
     mode: Any,
@@ -77,6 +83,7 @@ def replay(
     on_miss: Any,
     faults: tuple[str, ...],
     targets: tuple[str, ...],
+    page: Path | None,
     config_file: Path | None,
 ) -> None:
     r"""Replay a recording and show both sides, step by step. Or serve recordings to an agent.
@@ -91,31 +98,50 @@ def replay(
       dragoman replay --last-failed --as-test
       dragoman replay --serve recordings --port 4600 --fault cut@3
       dragoman replay recordings --against groq/kimi-k2 --against local/qwen3
+      dragoman replay 3f9a0c1d2e4b5a68 --against groq/kimi-k2 --page compared.html
     """
+    if targets and recording is None:
+        raise click.UsageError("--against needs a recording, a folder of recordings, or a session.")
+    if page is not None and not targets:
+        raise click.UsageError("--page writes the comparison of --against.")
     if [recording is not None, last_failed, folder is not None].count(True) != 1:
         raise click.UsageError(
             "Give a recording, --last-failed for the gateway's last failed exchange, or --serve DIR."
         )
-    if targets and recording is None:
-        raise click.UsageError("--against needs a recording, or a folder of recordings.")
     if folder is not None:
         from . import serving
 
         serving.run(folder, host, port, on_miss, faults, config_file)
-        return
-    if targets and recording is not None:
+    elif targets and recording is not None:
         from . import comparing
 
-        comparing.run(recording, targets, config_file, click.echo)
-        return
-    if recording is not None and recording.is_dir():
+        comparing.run(recording, targets, page, config_file, click.echo)
+    else:
+        if diff and target is not None:
+            raise click.UsageError(
+                "--diff compares with the recorded output, so it cannot be used with --to."
+            )
+        _show(recording, config_file, into if as_test else None, target, mode, diff=diff)
+
+
+def _show(
+    recording: str | None,
+    config_file: Path | None,
+    into: Path | None,
+    target: str | None,
+    mode: Any,
+    *,
+    diff: bool,
+) -> None:
+    """Replay one recording, or write a test for it into the folder `into`."""
+    if recording is not None and not Path(recording).exists():
+        raise click.UsageError(f"There is no file {recording}.")
+    if recording is not None and Path(recording).is_dir():
         raise click.UsageError("A folder can only be served (--serve) or compared (--against).")
-    if diff and target is not None:
-        raise click.UsageError("--diff compares with the recorded output, so it cannot be used with --to.")
     from . import showing
 
-    path = recording or showing.last_failed_recording(config_file)
-    if as_test:
+    path = Path(recording) if recording else showing.last_failed_recording(config_file)
+    if into is not None:
         click.echo(showing.written_test(path, into, target, mode))
         return
     width = shutil.get_terminal_size((110, 24)).columns

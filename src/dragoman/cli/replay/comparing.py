@@ -6,57 +6,90 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 
+from ...config.types import Config
+from ...model.errors import DragomanError
 from ...observe import logs
-from ...offline.compare import ComparedAnswer, compare, session
+from ...observe.sessions import MOST_TURNS
+from ...offline.compare import ComparedAnswer, Total, compare, recorded_turns, session, total, totals
+from ...offline.compare_page import compare_page
+from ...offline.library import RecordingEntry
+from ...recording.kept_failures import failures_folder
+from ...store import ReceiptQuery, Store
 from ..serve.service import load_config
+from ..store.work import with_store
 
 _RECORDED = "(recorded)"
 _HEAD = ("turn", "target", "outcome", "valid", "mended", "bad", "in", "out", "cost", "seconds", "calls")
 _RIGHT = frozenset({"valid", "mended", "bad", "in", "out", "cost", "seconds"})
 
 
-def run(path: Path, targets: Sequence[str], config_file: Path | None, say: Callable[[str], None]) -> None:
-    """Ask, and print the table and the totals."""
+def run(
+    of: str, targets: Sequence[str], page: Path | None, config_file: Path | None, say: Callable[[str], None]
+) -> None:
+    """Ask, and print the table and the totals. `of` is a recording, a folder of them, or a session's id."""
     config = load_config(config_file)
     logs.set_up("error")
-    rows = asyncio.run(_all(compare(config, session(path), targets)))
-    cells = [_cells(str(row.turn), [row]) for row in rows]
+    entries = session(Path(of)) if Path(of).exists() else _of_session(of, config_file)
+    rows = asyncio.run(_all(compare(config, entries, targets)))
+    cells = [_cells(str(row.turn), row.outcome, " ".join(row.calls.names), total([row])) for row in rows]
     cells += [
-        _cells("all", [row for row in rows if row.target == name])
-        for name in dict.fromkeys(r.target for r in rows)
+        _cells("all", f"{one.answers - one.failed} of {one.answers} ok", "", one) for one in totals(rows)
     ]
     for line in _table(cells):
         say(line)
     for row in rows:
         if row.error:
             say(f"turn {row.turn}, {row.target}: {row.error}")
+    if page is not None:
+        try:
+            page.write_text(compare_page(rows, f"Models compared on {Path(of).name}"), encoding="utf-8")
+        except OSError as error:
+            raise DragomanError(f"{page} cannot be written: {error.strerror}") from None
+        say(f"Wrote {page}.")
+
+
+def _of_session(id: str, config_file: Path | None) -> list[RecordingEntry]:
+    """The recorded turns of a session of this config's gateway."""
+
+    async def ids(store: Store, config: Config) -> tuple[set[str], list[Path]]:
+        receipts = await store.receipts(ReceiptQuery(session=id, limit=MOST_TURNS))
+        folders = [config.server.record, failures_folder(config.server.store)]
+        return {receipt.id for receipt in receipts}, [one for one in folders if one is not None]
+
+    found, folders = with_store(config_file, ids)
+    if not found:
+        raise DragomanError(
+            f"there is no file or folder {id}, and the store has no session {id!r}: "
+            "`dragoman usage --by session` lists those that it has"
+        )
+    entries = recorded_turns(found, folders)
+    if not entries:
+        turns = f"{len(found)} turn{'s' if len(found) > 1 else ''}"
+        raise DragomanError(
+            f"session {id} has {turns}, and no recording of them: record with `server.record` in the config"
+        )
+    return entries
 
 
 async def _all(rows: AsyncIterator[ComparedAnswer]) -> list[ComparedAnswer]:
     return [row async for row in rows]
 
 
-def _cells(turn: str, rows: Sequence[ComparedAnswer]) -> tuple[str, ...]:
-    """One line: a row, or the sum of all rows of a target."""
-    failed = sum(row.outcome != "ok" for row in rows)
-    costs = [row.cost for row in rows]
-    known = [cost for cost in costs if cost is not None]
-    outcome = rows[0].outcome if turn != "all" else f"{len(rows) - failed} of {len(rows)} ok"
+def _cells(turn: str, outcome: str, calls: str, of: Total) -> tuple[str, ...]:
+    """One line: an answer, or the sum of all answers of a target."""
     return (
         turn,
-        rows[0].target or _RECORDED,
+        of.target or _RECORDED,
         outcome,
-        *(str(sum(number)) for number in zip(*(_judged(row) for row in rows), strict=True)),
-        str(sum(row.usage.prompt for row in rows)),
-        str(sum(row.usage.output or 0 for row in rows)),
-        f"${sum(known):.4f}" if len(known) == len(costs) else "-",
-        f"{sum(row.seconds for row in rows):.2f}",
-        " ".join(name for row in rows for name in row.calls.names) if turn != "all" else "",
+        str(of.valid),
+        str(of.mended),
+        str(of.bad),
+        str(of.input),
+        str(of.output),
+        "-" if of.cost is None else f"${of.cost:.4f}",
+        f"{of.seconds:.2f}",
+        calls,
     )
-
-
-def _judged(row: ComparedAnswer) -> tuple[int, int, int]:
-    return row.calls.valid, row.calls.mended, row.calls.bad
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
