@@ -93,7 +93,7 @@ CAUSES: list[tuple[str, Change, str, str]] = [
     ("id", put(["system", 1, "text"], "Today is 2026-05-01. Session 11bd02. Be brief."), "system-id",
      "A number or an id in block 2 of 2 of the system prompt changed."),
     ("prompt", put(["system", 0, "text"], "You are a poet."), "system",
-     "Block 1 of 2 of the system prompt changed (45 → 43 bytes)."),
+     "Block 1 of 2 of the system prompt changed (19 → 17 bytes)."),
     ("blocks swapped", lambda b: b["system"].reverse(), "system-reordered",
      "The blocks of the system prompt were reordered, from block 1 on."),
     ("longer prompt", lambda b: b["system"].append({"type": "text", "text": "More."}), "system-length",
@@ -166,6 +166,29 @@ def test_the_same_prompt(old: Times, new: Times, cause: str, sentence: str) -> N
     assert found.sentence.startswith(sentence)
     assert found.changes == ("2 new messages",)
     assert found.hit is {"hit": True, "not-reported": None, "same": True}.get(cause, False)
+
+
+def test_the_upstream_is_only_blamed_if_nothing_else_is_found() -> None:
+    before, after = first(), follow(first())
+    idle = explain(turn(before), turn(after, 400))
+    assert (idle.cause, idle.also) == ("idle", ())
+    part = explain(turn(before), turn(after, 60, cached=4000, input=9300))
+    assert (part.cause, part.hit) == ("upstream", False)
+    assert part.sentence.endswith("the upstream used only a part of its cache.")
+
+
+def test_a_system_prompt_is_the_same_as_a_string_and_as_a_block() -> None:
+    before = first() | {"system": "You are an agent."}
+    after = follow(before) | {"system": [{"type": "text", "text": "You are an agent.", **MARK}]}
+    found = explain(turn(before), turn(after, 60, cached=8800, input=9500))
+    assert (found.cause, found.changes) == ("same", ("2 new messages",))
+
+
+def test_a_stored_response_is_not_compared_with_its_first_message() -> None:
+    body = {"instructions": "Be.", "input": [{"role": "user", "content": "Hi"}]}
+    more = {"previous_response_id": "resp_1", "input": [{"role": "user", "content": "And now?"}]}
+    turns = [turn(body, 1, "openai-responses"), turn(more, 60, "openai-responses")]
+    assert [found.cause for found in explain_all(turns)] == ["first", "stored"]
 
 
 def test_marks() -> None:

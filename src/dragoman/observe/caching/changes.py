@@ -192,14 +192,25 @@ def _messages(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
 
 def of_time(before: CacheTurn, after: CacheTurn, hit: bool | None) -> Iterator[Cause]:
     """The prompt began as before, and the cache did not help: the marks, the time, and the length."""
-    assert before.prompt is not None
-    assert after.prompt is not None
     if hit is None:
         yield Cause(
             "not-reported",
             "The prompt begins as it did before. The upstream did not say how much of it was cached.",
         )
         return
+    found = [*_known(before, after)]
+    yield from found
+    if not found:
+        used = "used only a part of its cache" if after.cached else "did not use its cache"
+        yield Cause(
+            "upstream",
+            f"The prompt begins as it did before, and the target is the same: the upstream {used}.",
+        )
+
+
+def _known(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
+    assert before.prompt is not None
+    assert after.prompt is not None
     yield from _marks(before.prompt, after.prompt)
     idle, ttl = after.at - before.end, max(before.prompt.ttl, 0)
     if idle > ttl:
@@ -213,10 +224,6 @@ def of_time(before: CacheTurn, after: CacheTurn, hit: bool | None) -> Iterator[C
         yield Cause(
             "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: upstreams do not cache that."
         )
-    yield Cause(
-        "upstream",
-        "The prompt begins as it did before, and the target is the same: the upstream did not use its cache.",
-    )
 
 
 def _marks(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
@@ -279,7 +286,7 @@ def listed(before: PromptPrint, after: PromptPrint) -> Iterator[str]:
     if _first_difference(old, new) is None and more > 0:
         yield f"{more} new message{'s' if more > 1 else ''}"
     elif _first_difference(old, new) is None and more < 0:
-        yield f"the last {-more} message{'s' if more < -1 else ''} left out"
+        yield "the last message left out" if more == -1 else f"the last {-more} messages left out"
     yield from (cause.sentence for cause in of_prompt(before, after))
     for name in dict.fromkeys([*before.settings, *after.settings]):
         values = before.settings.get(name), after.settings.get(name)

@@ -58,6 +58,9 @@ def explain(before: CacheTurn | None, after: CacheTurn) -> Explanation:
             None, None, "unknown", "Nothing was sent to an upstream, or its fingerprint is not kept."
         )
     size, cached = now.size, after.cached
+    if now.continues:
+        stored = "The request continues a response that the upstream stored: only the new messages are in it."
+        return Explanation(None, None, "stored", stored, (), 0, size, cached, after.input)
     if before is None or before.prompt is None:
         first = "This is the first request of its conversation: there is none before it to compare with."
         return Explanation(None, None, "first", first, (), 0, size, cached, after.input)

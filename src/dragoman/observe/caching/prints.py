@@ -87,6 +87,8 @@ class PromptPrint(msgspec.Struct, frozen=True, omit_defaults=True):
     """The parts with cache marks: `t3`, `s1`, `m14`."""
     ttl: int = 300
     """Seconds that the marks ask the upstream to keep the cache."""
+    continues: bool = False
+    """The request continues a response that the upstream stored: the rest of the prompt is there."""
 
     @property
     def size(self) -> int:
@@ -102,9 +104,7 @@ class _Item(msgspec.Struct):
 
 _item = msgspec.json.Decoder(_Item).decode
 # Not part of the prompt, or different in every request.
-_NO_SETTINGS = frozenset(
-    {"stream", "include_usage", "metadata", "user", "store", "background", "previous_response_id"}
-)
+_NO_SETTINGS = frozenset({"stream", "include_usage", "metadata", "user", "store", "background"})
 
 
 def prompt_print(body: bytes, model: str, fields: FieldNames, form: PromptForm) -> PromptPrint | None:
@@ -124,6 +124,7 @@ class _Printer:
         self._ttl = 300
         self._loose: dict[str, Loose] = {}
         self._settings = {"model": model}
+        self._continues = False
 
     def of(self, body: bytes) -> PromptPrint:
         tools: list[PromptPart] = []
@@ -137,6 +138,8 @@ class _Printer:
                 system += self._texts(value, "s")
             elif "tools" in held:
                 tools += self._tools(path, value, len(tools))
+            elif "previous_response_id" in held:
+                self._continues = value[:1] == b'"'
             elif (held[:1] and held[0] in _NO_SETTINGS) or "model" in held:
                 continue
             else:
@@ -148,7 +151,7 @@ class _Printer:
             tools = [*tools[: MOST_TOOLS - 1], _joined(tools[MOST_TOOLS - 1 :], "(more tools)")]
         return PromptPrint(
             tuple(tools), tuple(system), tuple(messages), count, per, self._loose, self._settings,
-            tuple(self._marks[-_MOST_MARKS:]), self._ttl,
+            tuple(self._marks[-_MOST_MARKS:]), self._ttl, self._continues,
         )  # fmt: skip
 
     def _flat(self, body: bytes) -> Iterator[tuple[str, bytes]]:
@@ -198,6 +201,8 @@ class _Printer:
                 if not data:
                     continue  # a block that is only a mark
             data, role = _one_form(data)
+            if kind == "s" and data[:1] == b"{":
+                data = _text_of(data)  # a system prompt may turn from a string into a block
             hash = _hash(data)
             if kind == "s" or len(found) < _LOOSE:
                 self._loose[f"{kind}{len(found)}"] = _loose(data, hash)
@@ -268,10 +273,15 @@ def _one_form(data: bytes) -> tuple[bytes, str]:
     content = bytes(members["content"])
     blocks = _items(content) if content[:1] == b"[" else ()
     if len(blocks) == 1 and bytes(blocks[0])[:1] == b"{":
-        block = _members(blocks[0])
-        if block.keys() == {"type", "text"}:
-            content = bytes(block["text"])
+        text = _text_of(bytes(blocks[0]))
+        content = content if text[:1] == b"{" else text
     return b'{"role":"%s","content":%s}' % (name.encode(), content), name
+
+
+def _text_of(block: bytes) -> bytes:
+    """The text of a block that is nothing but text; any other block as it is."""
+    members = _members(block)
+    return bytes(members["text"]) if members.keys() == {"type", "text"} else block
 
 
 def coarser(parts: Sequence[PromptPart]) -> list[PromptPart]:
