@@ -89,7 +89,7 @@ def test_a_time_that_is_none(config: Path) -> None:
     filled(config.parent / "store.db")
     result = dragoman("store", "export", "--since", "yesterday", "--config", config)
     assert result.exit_code == 2
-    assert "'yesterday' is neither a time ago" in result.stderr
+    assert "Invalid value for '--since': 'yesterday' is no time" in result.stderr
 
 
 def test_pruning_deletes_what_the_config_does_not_keep(config: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..options import CONFIG
+from ..time_option import PointInTime
 
 
 @click.group()
@@ -43,19 +44,24 @@ def migrate(config_file: Path | None) -> None:
 
 @store.command()
 @CONFIG
-@click.option("--since", metavar="TIME", help="Only receipts since then: 7d, 12h, or a date (2026-01-31).")
-@click.option("--before", metavar="TIME", help="Only receipts before then.")
+@click.option(
+    "--since",
+    type=PointInTime(utc=True),
+    metavar="TIME",
+    help="Only receipts since then: 7d, 12h, or a date (2026-01-31).",
+)
+@click.option("--before", type=PointInTime(utc=True), metavar="TIME", help="Only receipts before then.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
     help="Write to this file instead of stdout.",
 )
-def export(config_file: Path | None, since: str | None, before: str | None, output: Path | None) -> None:
+def export(config_file: Path | None, since: float | None, before: float | None, output: Path | None) -> None:
     """Print all receipts as JSON lines, the oldest first. Progress goes to stderr."""
     from . import work
 
-    work.export(config_file, work.moment(since, 0.0), work.moment(before, float("inf")), output)
+    work.export(config_file, since or 0.0, float("inf") if before is None else before, output)
 
 
 @store.command()

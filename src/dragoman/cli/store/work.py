@@ -16,7 +16,6 @@ import msgspec
 
 from ...config.store_address import store_place
 from ...config.types import Config
-from ...config.values import Context, InvalidValue, duration
 from ...credentials.secret import Secret
 from ...gateway import event_loop
 from ...gateway.retention import failure_limits, recording_limits, retention_of
@@ -27,7 +26,6 @@ from ..serve.service import ServeOptions, effective_config
 
 T = TypeVar("T")
 
-_NOWHERE = Context(upstreams=frozenset(), providers=frozenset(), folder=Path())
 # Seconds between two lines of progress.
 _PROGRESS = 1.0
 
@@ -51,23 +49,6 @@ class _Line(msgspec.Struct, frozen=True):
     """US dollars; null if the price is unknown."""
     summary: msgspec.Raw
     detail: msgspec.Raw
-
-
-def moment(text: str | None, otherwise: float) -> float:
-    """A time before now, or a date of UTC, in seconds since the epoch."""
-    if text is None:
-        return otherwise
-    try:
-        return time.time() - duration(text, _NOWHERE)
-    except InvalidValue:
-        pass
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is neither a time ago (7d, 12h) nor a date (2026-01-31)"
-        ) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _config(file: Path | None) -> tuple[Config, Path | Secret]:

@@ -79,8 +79,8 @@ class GatewayClient:
             return await self._client.request(
                 "GET", url, self._headers, connect_timeout=_TIMEOUT, idle_timeout=_SILENCE
             )
-        except ValueError as error:
-            raise self._missing(error) from None
+        except ValueError as error:  # the transport's sentence about a wrong URL
+            raise Unreachable(f"{self._url}: {error}") from None
 
     def _missing(self, error: Exception) -> Unreachable:
         return Unreachable(
