@@ -224,6 +224,18 @@ def test_cut_connection_ends_the_run_with_the_steps_so_far(
     assert run.failure.message.startswith("the model's answer broke off: ")
 
 
+def test_an_error_in_the_stream_is_told_in_the_words_of_the_provider(server: ScriptedServer) -> None:
+    bench = Bench(server, ANTHROPIC, stream=True, is_async=False, tools=[])
+    begun = RENDERERS[ANTHROPIC].stream(calling(("write", "{}")))
+    error = (
+        b'event: error\ndata: {"type": "error", "error": {"type": "api_error", "message": "Out of luck"}}\n\n'
+    )
+    server.script(begun[: begun.index(b"event: content_block_stop")] + error)
+    run = bench.run()
+    assert run.failure is not None
+    assert run.failure.message == "the model's answer broke off: Out of luck"
+
+
 def test_exception_of_the_callers_own_code_passes(server: ScriptedServer) -> None:
     def refuse(call: object) -> None:
         raise LookupError("of the caller")

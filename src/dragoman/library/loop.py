@@ -17,7 +17,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, cast, overload
 
 import msgspec
 
@@ -301,7 +301,16 @@ async def _anext(items: AsyncIterator[Any], buffer: ToolCallBuffer) -> Any:
 
 
 def _broke_off(error: Exception) -> str:
-    return f"the model's answer broke off: {str(error) or type(error).__name__}"
+    return f"the model's answer broke off: {_sentence(error) or str(error) or type(error).__name__}"
+
+
+def _sentence(error: Exception) -> str:
+    """The provider's sentence in an SDK's error. Its text is the whole body, as Python writes a dict."""
+    found: Any = getattr(error, "body", None) or getattr(error, "details", None)
+    while isinstance(found, dict):
+        body = cast("dict[str, Any]", found)
+        found = body.get("error") or body.get("message")
+    return found if isinstance(found, str) else ""
 
 
 def _to_answer(buffer: ToolCallBuffer) -> list[Finished]:
