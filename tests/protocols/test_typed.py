@@ -68,7 +68,8 @@ def test_an_upstream_of_the_same_protocol_gets_the_clients_own_bytes(name: str) 
         (b"nope", "the request body is not valid JSON"),
         (b"[]", "the request body: expected an object, got an array"),
         (b'{"a":"\xff"}', "the request body is not valid"),
-        (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", "the request body is nested too deeply"),
+        # Python 3.12 and later read some thousand levels.
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "the request body is nested too deeply"),
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(name: str, broken: bytes, complaint: str) -> None:
