@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import threading
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -37,23 +39,62 @@ async def run_program(
             start_new_session=True,
             env=environment,
         )
-    except FileNotFoundError:
-        return ReadProblem("is not installed, or not on the PATH")
+    except NotImplementedError:  # Windows: the loop that can watch sockets starts no programs
+        return await asyncio.to_thread(_run_in_thread, command, environment, seconds)
     except (OSError, ValueError) as error:
-        return ReadProblem(f"cannot be started ({getattr(error, 'strerror', None) or error})")
+        return _not_started(error)
     try:
         async with asyncio.timeout(seconds):
             await collector.done
         code = process.get_returncode()
     except TimeoutError:
-        return ReadProblem(f"took more than {seconds:g} seconds; run it by hand to see what it waits for")
+        return _too_slow(seconds)
     finally:
         _kill(process)
         try:
             await collector.exited
         finally:
             process.close()
-    output = bytes(collector.output)
+    return _judged(bytes(collector.output), code)
+
+
+def _run_in_thread(
+    command: Sequence[str], environment: Mapping[str, str], seconds: float
+) -> bytes | ReadProblem:
+    """The same, and blocks."""
+    try:
+        process = subprocess.Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment)
+    except (OSError, ValueError) as error:
+        return _not_started(error)
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    assert process.stdout is not None
+    with process.stdout:
+        output = process.stdout.read(MAX_OUTPUT + 1)
+    if len(output) > MAX_OUTPUT:
+        process.kill()
+    code = process.wait()
+    timer.cancel()
+    return _too_slow(seconds) if late.is_set() else _judged(output, code)
+
+
+def _not_started(error: OSError | ValueError) -> ReadProblem:
+    if isinstance(error, FileNotFoundError):
+        return ReadProblem("is not installed, or not on the PATH")
+    return ReadProblem(f"cannot be started ({getattr(error, 'strerror', None) or error})")
+
+
+def _too_slow(seconds: float) -> ReadProblem:
+    return ReadProblem(f"took more than {seconds:g} seconds; run it by hand to see what it waits for")
+
+
+def _judged(output: bytes, code: int | None) -> bytes | ReadProblem:
     if len(output) > MAX_OUTPUT:
         return ReadProblem(f"printed too much: more than {MAX_OUTPUT // 1024} KB")
     if code:

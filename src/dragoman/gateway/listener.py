@@ -41,7 +41,12 @@ class GatewayServer:
             await self._listener.listen(host, port, reuse_port=shared_port, tls=tls)
         else:
             _remove_stale_socket(server.unix)
-            await self._listener.listen_unix(str(server.unix), tls=tls)
+            try:
+                await self._listener.listen_unix(str(server.unix), tls=tls)
+            except NotImplementedError:
+                raise DragomanError(
+                    "server.unix: this system has no Unix sockets; use server.host and server.port"
+                ) from None
             server.unix.chmod(0o600)  # other users of the machine must not spend this user's keys
 
     @property
