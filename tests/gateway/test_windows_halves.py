@@ -11,6 +11,7 @@ from support.gateways import Loop, gateway
 
 from dragoman.credentials.base import ReadProblem
 from dragoman.credentials.program import MAX_OUTPUT, run_program
+from dragoman.credentials.spec import split_words
 from dragoman.model.errors import DragomanError
 
 
@@ -66,3 +67,12 @@ def test_a_system_without_unix_sockets_says_so(tmp_path: Path, monkeypatch: pyte
             pass
     finally:
         loop.close()
+
+
+def test_backslashes_of_a_path_stay_on_windows() -> None:
+    line = r"""'C:\my tools\key.exe' --name "a b" C:\x"""
+    assert split_words(line, windows=True) == [r"C:\my tools\key.exe", "--name", "a b", r"C:\x"]
+    assert split_words(r"cat a\ b # c", windows=False) == ["cat", "a b", "#", "c"]
+    for windows in (True, False):
+        with pytest.raises(ValueError, match="quotation"):
+            split_words("cat 'a", windows=windows)

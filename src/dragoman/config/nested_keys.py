@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shlex
 from typing import Any, cast, get_args
 
 import msgspec
 
 from ..credentials.secret import Secret
-from ..credentials.spec import CredentialSpec, parse
+from ..credentials.spec import CredentialSpec, parse, split_words
 from ..model.messages import Effort
 from .types import KeyRef, LoopsConfig, ModelConfig, PriceConfig, TargetConfig, TlsConfig
 from .values import (
@@ -215,7 +214,7 @@ def command(value: Any, context: Context) -> tuple[str, ...]:
     else:
         content = text(value, context)
         try:
-            words = tuple(shlex.split(content))
+            words = tuple(split_words(content))
         except ValueError as error:
             raise InvalidValue(f'cannot be split into words: "{content}": {error}') from None
     if not words:

@@ -11,6 +11,7 @@ Errors never repeat a value: a user may have written the key itself there.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -212,9 +213,19 @@ def _command(option: str, value: object) -> dict[str, Any]:
     return {"command": tuple(cast("list[str]", words))}
 
 
+def split_words(line: str, *, windows: bool = os.name == "nt") -> list[str]:
+    """The words of a command line as a shell splits them. Raises ValueError for an open quote."""
+    words = shlex.shlex(line, posix=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    if windows:
+        words.escape = ""  # a path has backslashes
+    return list(words)
+
+
 def _split(line: str) -> list[str]:
     try:
-        return shlex.split(line)
+        return split_words(line)
     except ValueError:
         pass
     raise ValueError("`command` of a credential has an unclosed quote")
