@@ -141,3 +141,6 @@ def test_pieces_of_interleaved_calls_have_the_number_of_their_call(
     expect(came).to_have_text(["args 1", "args 2", "args 1", "args 2"])
     went = page.locator(".to-client .part.call")
     expect(went).to_contain_text(["call 1", "call 2"])
+    # Steps without content are in the same column as the pieces.
+    first = page.locator(".to-client .part.mark .what").first.bounding_box()
+    assert first["x"] == went.first.locator(".what").bounding_box()["x"]
