@@ -320,4 +320,4 @@ def test_the_trials_can_be_listed() -> None:
     found = CliRunner().invoke(
         main, ["conform", "--protocol", CHAT, "--list", "--json", "--upstream-port", "1", "--only", "leak"]
     )
-    assert len(json.loads(found.stdout)) == 53
+    assert len(json.loads(found.stdout)) == 63

@@ -12,12 +12,12 @@ from dragoman.protocols.common.schemas import (
     ANTHROPIC,
     EVERYTHING,
     GEMINI,
-    RESPONSES,
+    OPENAI,
     output_schema,
     sanitised,
 )
 
-DIALECTS = {"everything": EVERYTHING, "anthropic": ANTHROPIC, "responses": RESPONSES, "gemini": GEMINI}
+DIALECTS = {"everything": EVERYTHING, "anthropic": ANTHROPIC, "openai": OPENAI, "gemini": GEMINI}
 NAMES = ["a", "b", "x_1"]
 
 words = st.sampled_from(["", "a", "red", "10"])
