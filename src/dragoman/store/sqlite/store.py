@@ -168,14 +168,14 @@ class SqliteStore:
         await self._write(lambda connection: self._put(connection, rows), size)
 
     async def _write(
-        self, work: Callable[[sqlite3.Connection], T], size: int = 0, wait: float = _MAX_WAIT
+        self, work: Callable[[sqlite3.Connection], T], size: int = 0, wait: float | None = None
     ) -> T:
         """Write, and wait for it. Raises StoreError if that takes too long; the write is then made later."""
         job = self._worker.submit(work, writes=True, size=size)
         if self._worker.write_problem:
             raise self._unavailable()
         try:
-            async with asyncio.timeout(wait):
+            async with asyncio.timeout(_MAX_WAIT if wait is None else wait):
                 return await asyncio.wrap_future(job)
         except TimeoutError:
             raise self._unavailable() from None
