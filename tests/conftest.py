@@ -26,6 +26,14 @@ if not (os.environ.get("DRAGOMAN_FUZZ_SECONDS") or os.environ.get("LAWS")):
 asyncio.run = event_loop.run
 
 
+@pytest.fixture(autouse=True)
+def close_sdk_clients() -> Iterator[None]:
+    """Close the SDK clients that a test left open."""
+    yield
+    if "support.sdk_clients" in sys.modules:
+        sys.modules["support.sdk_clients"].close_all()
+
+
 @pytest.fixture(scope="module")
 def loop() -> "Iterator[Loop]":
     from support.gateways import Loop  # imported only by tests that need the gateway

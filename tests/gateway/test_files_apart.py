@@ -18,6 +18,7 @@ from google import genai
 from google.genai import errors, types
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import Got, call, post
+from support.sdk_clients import closed_after_test
 from support.stand_in import Answer, Sent, StandIn, as_json, standing_in
 
 from dragoman.gateway.app import routes
@@ -164,15 +165,15 @@ class Ways(NamedTuple):
 
 
 def _openai(url: str, key: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    return closed_after_test(openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0))
 
 
 def _anthropic(url: str, key: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=url, api_key=key, max_retries=0)
+    return closed_after_test(anthropic.Anthropic(base_url=url, api_key=key, max_retries=0))
 
 
 def _google(url: str, key: str) -> genai.Client:
-    return genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))
+    return closed_after_test(genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url)))
 
 
 _TEXT = types.UploadFileConfig(mime_type="text/plain")

@@ -13,6 +13,7 @@ from google import genai
 from google.genai import types
 from openai import NotFoundError, OpenAI, RateLimitError
 from support.gateways import Gateway, Loop, gateway
+from support.sdk_clients import closed_after_test
 from support.stand_in import Answer, Sent, StandIn, as_json, standing_in
 
 BATCH: dict[str, Any] = {
@@ -210,7 +211,7 @@ def comparable(sent: Sent) -> tuple[str, str, bytes]:
 
 
 def openai(url: str, key: str) -> OpenAI:
-    return OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    return closed_after_test(OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0))
 
 
 OPENAI: dict[str, Callable[[OpenAI], Any]] = {
@@ -250,7 +251,7 @@ def test_openais_sdk(what: str, provider: StandIn, through: Gateway) -> None:
 
 
 def anthropic(url: str, key: str) -> Anthropic:
-    return Anthropic(base_url=url, api_key=key, max_retries=0)
+    return closed_after_test(Anthropic(base_url=url, api_key=key, max_retries=0))
 
 
 ASKED: Any = [
@@ -304,7 +305,7 @@ def test_the_results_of_a_batch_come_through_the_gateway(provider: StandIn, thro
 
 
 def google(url: str, key: str) -> genai.Client:
-    return genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))
+    return closed_after_test(genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url)))
 
 
 def upload(client: genai.Client) -> Any:

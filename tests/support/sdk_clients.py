@@ -1,7 +1,7 @@
 """Clients of the official SDKs for a local server."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import anthropic
 import openai
@@ -11,6 +11,8 @@ from google.genai import types
 from dragoman.conform.shape import Json
 
 from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
+
+T = TypeVar("T")
 
 
 def _anthropic(url: str, is_async: bool) -> Any:
@@ -41,8 +43,24 @@ SETTINGS: dict[str, Json] = {
 }
 
 
-def client(protocol: str, url: str, *, is_async: bool = False) -> Any:
-    return _CLIENTS[protocol](url, is_async)
+_opened: list[Any] = []
+
+
+def client(protocol: str, url: str, *, is_async: bool = False, shared: bool = False) -> Any:
+    """A client. One that is neither async nor `shared` by tests is closed when the test ends."""
+    made = _CLIENTS[protocol](url, is_async)
+    return made if is_async or shared else closed_after_test(made)
+
+
+def closed_after_test(client: T) -> T:
+    """Close this client when the test ends. Its sockets would warn in whichever test they are freed in."""
+    _opened.append(client)
+    return client
+
+
+def close_all() -> None:
+    while _opened:
+        _opened.pop().close()
 
 
 def ask(protocol: str, sdk: Any, *, stream: bool) -> Any:

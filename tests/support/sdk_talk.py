@@ -25,7 +25,7 @@ TOOL = {"name": "get_weather", "description": "Current weather"}
 @cache
 def _client(protocol: str, url: str) -> Any:
     """One client per server: its TLS setup takes longer than a whole conversation."""
-    return sdk_clients.client(protocol, url)
+    return sdk_clients.client(protocol, url, shared=True)
 
 
 @dataclass
