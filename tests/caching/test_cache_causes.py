@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.observe.caching import CacheTurn, PromptPrint, explain, explain_all, prompt_print
+from dragoman.observe.caching import CacheTurn, PromptFingerprint, explain, explain_all, prompt_fingerprint
 from dragoman.protocols.registry import PROTOCOLS, upstream_protocol
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -46,9 +46,9 @@ def follow(body: Body) -> Body:
     return body
 
 
-def printed(body: Body, protocol: str = "anthropic") -> PromptPrint:
+def printed(body: Body, protocol: str = "anthropic") -> PromptFingerprint:
     wire = upstream_protocol(protocol)
-    made = prompt_print(json.dumps(body).encode(), body.get("model", "m"), wire.fields, wire.prompt)
+    made = prompt_fingerprint(json.dumps(body).encode(), body.get("model", "m"), wire.fields, wire.prompt)
     assert made is not None
     return made
 
@@ -340,4 +340,4 @@ def test_a_print_stays_small_and_still_finds_the_place() -> None:
 def test_any_body_is_survived(body: bytes) -> None:
     for name in PROTOCOLS:
         wire = upstream_protocol(name)
-        prompt_print(body, "m", wire.fields, wire.prompt)
+        prompt_fingerprint(body, "m", wire.fields, wire.prompt)

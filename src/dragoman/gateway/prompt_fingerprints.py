@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ..observe.caching import prompt_print
+from ..observe.caching import prompt_fingerprint
 from ..observe.tap import Track
 from ..protocols.base import BaseProtocol
 
@@ -13,6 +13,6 @@ def fingerprint_prompt(track: Track, body: bytes, wire: BaseProtocol, model: str
     """Fingerprint a request in the loop's next round. By then it is sent, so it need not wait for this."""
 
     def store_fingerprint() -> None:
-        track.prompt = prompt_print(body, model, wire.fields, wire.prompt)
+        track.prompt = prompt_fingerprint(body, model, wire.fields, wire.prompt)
 
     asyncio.get_running_loop().call_soon(store_fingerprint)

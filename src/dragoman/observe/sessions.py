@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ..store import Receipt, ReceiptQuery, SessionQuery, SessionRow, Store
-from .caching import CacheTurn, Explanation, PromptPrint, explain_all
+from .caching import CacheTurn, Explanation, PromptFingerprint, explain_all
 from .receipts import ExchangeSummary
 from .receipts.query import MOST, USUAL, cursor_parameter, number_parameter, page_end, text_parameter
 
@@ -75,7 +75,7 @@ class _Detail(msgspec.Struct):
     """What the cache needs of a receipt's details."""
 
     attempts: tuple[_Attempt, ...] = ()
-    prompt: PromptPrint | None = None
+    prompt: PromptFingerprint | None = None
     cached: int | None = None
 
 

@@ -40,7 +40,7 @@ class CacheMark(msgspec.Struct, frozen=True):
 
 
 class PromptForm(msgspec.Struct, frozen=True):
-    """How a request holds its prompt, for prints of prompts (`observe/caching/prints.py`)."""
+    """How a request holds its prompt, for fingerprints of prompts (`observe/caching/fingerprints.py`)."""
 
     marks: tuple[CacheMark, ...] = ()
     tool: str = ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .prints import PromptPart, PromptPrint, coarser
+from .fingerprints import PromptFingerprint, PromptPart, coarser
 
 # Facts about upstreams: below this many tokens OpenAI and Anthropic cache nothing. Anthropic searches at most
 # 20 blocks before a mark for an earlier one.
@@ -41,7 +41,7 @@ class CacheTurn(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool = False
     input: int | None = None
     cached: int | None = None
-    prompt: PromptPrint | None = None
+    prompt: PromptFingerprint | None = None
 
     @property
     def end(self) -> float:
@@ -67,7 +67,7 @@ def of_place(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
         yield Cause("key", "Another key of the upstream was used: its account may have another cache.")
 
 
-def of_prompt(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
+def of_prompt(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[Cause]:
     """Differences in the order in which an upstream reads a prompt."""
     yield from _tools(before.tools, after.tools)
     yield from _system(before, after)
@@ -111,7 +111,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _system(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
+def _system(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[Cause]:
     old, new = before.system, after.system
     if _hashes(old) == _hashes(new):
         return
@@ -136,7 +136,12 @@ def _system(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
 
 
 def _text_cause(
-    before: PromptPrint, after: PromptPrint, place: str, name: str, where: str, sizes: tuple[int, int]
+    before: PromptFingerprint,
+    after: PromptFingerprint,
+    place: str,
+    name: str,
+    where: str,
+    sizes: tuple[int, int],
 ) -> Cause:
     """What changed in a text, as far as the loose hashes tell."""
     old, new = before.loose.get(place), after.loose.get(place)
@@ -149,7 +154,7 @@ def _text_cause(
     return Cause(name, f"{where[0].upper()}{where[1:]} changed ({lengths}).")
 
 
-def _settings(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
+def _settings(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[Cause]:
     for name in dict.fromkeys([*before.settings, *after.settings]):
         word = next((_BREAKING[part] for part in name.split("/") if part in _BREAKING), None)
         old, new = before.settings.get(name), after.settings.get(name)
@@ -162,7 +167,7 @@ def _values(old: str | None, new: str | None) -> str:
     return "" if any("#" in value for value in shown) else f": {shown[0]} → {shown[1]}"
 
 
-def _messages(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
+def _messages(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[Cause]:
     old, new = aligned(before, after)
     at = _first_difference(old, new)
     if at is None:
@@ -226,7 +231,7 @@ def _known(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
         )
 
 
-def _marks(before: PromptPrint, after: PromptPrint) -> Iterator[Cause]:
+def _marks(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[Cause]:
     if before.marks and not after.marks:
         yield Cause("mark-removed", "The request has no cache mark any more.")
         return
@@ -251,7 +256,7 @@ def _last_message(marks: Sequence[str]) -> int:
     return max((int(mark[1:]) for mark in marks if mark[0] == "m"), default=-1)
 
 
-def _at(prompt: PromptPrint) -> str:
+def _at(prompt: PromptFingerprint) -> str:
     last = _last_message(prompt.marks)
     return (
         f"message {last + 1}"
@@ -268,7 +273,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def same_bytes(before: PromptPrint, after: PromptPrint) -> int:
+def same_bytes(before: PromptFingerprint, after: PromptFingerprint) -> int:
     """Bytes of the beginning that are the same, in whole parts."""
     total = 0
     for old, new in ((before.tools, after.tools), (before.system, after.system), aligned(before, after)):
@@ -279,7 +284,7 @@ def same_bytes(before: PromptPrint, after: PromptPrint) -> int:
     return total
 
 
-def listed(before: PromptPrint, after: PromptPrint) -> Iterator[str]:
+def listed(before: PromptFingerprint, after: PromptFingerprint) -> Iterator[str]:
     """All differences to the request before, in short: for the page of a session."""
     old, new = aligned(before, after)
     more = after.count - before.count
@@ -294,13 +299,15 @@ def listed(before: PromptPrint, after: PromptPrint) -> Iterator[str]:
             yield f"{name} changed{_values(*values)}"
 
 
-def aligned(before: PromptPrint, after: PromptPrint) -> tuple[Sequence[PromptPart], Sequence[PromptPart]]:
+def aligned(
+    before: PromptFingerprint, after: PromptFingerprint
+) -> tuple[Sequence[PromptPart], Sequence[PromptPart]]:
     """The messages of both, with as many messages in a part."""
     per = max(before.per, after.per)
     return _grouped(before, per), _grouped(after, per)
 
 
-def _grouped(prompt: PromptPrint, per: int) -> Sequence[PromptPart]:
+def _grouped(prompt: PromptFingerprint, per: int) -> Sequence[PromptPart]:
     """The messages with `per` in a part. A last part with fewer is left out: it is not comparable."""
     parts, size = prompt.messages, prompt.per
     while size < per:
@@ -313,7 +320,7 @@ def is_prompt(part: PromptPart) -> bool:
     return part.name in _PROMPTS
 
 
-def is_prompt_at(prompt: PromptPrint, place: str) -> bool:
+def is_prompt_at(prompt: PromptFingerprint, place: str) -> bool:
     at = int(place[1:])
     return prompt.per == 1 and at < len(prompt.messages) and is_prompt(prompt.messages[at])
 

@@ -13,7 +13,7 @@ import msgspec
 
 from . import changes
 from .changes import CacheTurn, Cause
-from .prints import PromptPrint
+from .fingerprints import PromptFingerprint
 
 __all__ = ["CacheTurn", "Cause", "Explanation", "explain", "explain_all"]
 
@@ -105,7 +105,7 @@ def _base(earlier: Sequence[CacheTurn], turn: CacheTurn) -> CacheTurn | None:
     return best[1] if best else None
 
 
-def _shared(before: PromptPrint, after: PromptPrint) -> tuple[bool, int] | None:
+def _shared(before: PromptFingerprint, after: PromptFingerprint) -> tuple[bool, int] | None:
     """Do both start the same, and how many bytes do they share? None: they are different conversations."""
     old, new = changes.aligned(before, after)
     known = {part.hash for part in old if not changes.is_prompt(part)}
@@ -117,7 +117,7 @@ def _shared(before: PromptPrint, after: PromptPrint) -> tuple[bool, int] | None:
     return same_start, sum(part.size for part in (*after.tools, *after.system, *new) if part.hash in rest)
 
 
-def _has_same_start(before: PromptPrint, after: PromptPrint) -> bool:
+def _has_same_start(before: PromptFingerprint, after: PromptFingerprint) -> bool:
     """Is the first message the same, apart from dates and ids?"""
     place = next((place for place in ("m0", "m1") if not changes.is_prompt_at(after, place)), "")
     old, new = before.loose.get(place), after.loose.get(place)

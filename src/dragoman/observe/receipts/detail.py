@@ -9,7 +9,7 @@ import msgspec
 from ...model.messages import Notice
 from ...tools.receipts import CallReceipt
 from ...tools.rules import Fix
-from ..caching import PromptPrint
+from ..caching import PromptFingerprint
 from ..tap import AttemptTrack, Track
 from .summary import microseconds
 
@@ -68,7 +68,7 @@ class Detail(msgspec.Struct, frozen=True):
     tool_calls: tuple[CallDetail, ...] = msgspec.field(default=(), name="calls")
     limits: tuple[str, ...] = ()
     """Limits of the key and its team that are nearly reached, or that cannot be counted."""
-    prompt: PromptPrint | None = None
+    prompt: PromptFingerprint | None = None
     """The fingerprint of the request that the upstream got."""
     cached: int | None = None
     """Tokens that the upstream read from its cache; None: it did not say."""

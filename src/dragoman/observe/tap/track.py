@@ -17,7 +17,7 @@ from ...credentials.secret import Secret
 from ...model.events import Event, Failed, Usage
 from ...model.messages import Notice, Search
 from ...tools.receipts import CallReceipt
-from ..caching import PromptPrint
+from ..caching import PromptFingerprint
 from .attempt_track import AttemptTrack
 from .compact import KEEPALIVE, RECEIVED, RECORD, SENT, STATUS, Packed, records
 from .records import (
@@ -110,7 +110,7 @@ class Track:
         """The conversation, as a hash."""
         self.opening = ""
         """The first words of the user."""
-        self.prompt: PromptPrint | None = None
+        self.prompt: PromptFingerprint | None = None
         """The fingerprint of the last request to an upstream; see `observe/caching`."""
         self.limit_warnings: tuple[str, ...] = ()
         """A sentence for each limit that is nearly reached, or that cannot be counted."""

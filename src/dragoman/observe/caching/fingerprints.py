@@ -1,7 +1,8 @@
-"""The print of a request: a checksum and a length of each part of its prompt, in place of the words.
+"""The fingerprint of a request: a checksum and a length of each part of its prompt, in place of the words.
 
-An upstream caches a prompt by its beginning: the tools, the system prompt, then the messages. Two prints show
-the first part in which two requests differ, long after their bytes are gone. A print does not tell the words.
+An upstream caches a prompt by its beginning: the tools, the system prompt, then the messages. Two
+fingerprints show the first part in which two requests differ, long after their bytes are gone. Nobody can
+read the words from them.
 
 Cache marks are no part of the checksums: agents move them from turn to turn, and the prompt stays the same.
 Nor is the form of a text: a message that gets a mark turns from a string into a list of one block.
@@ -18,7 +19,7 @@ import msgspec
 from ...protocols.facts import CacheMark, FieldNames, PromptForm
 
 MOST_MESSAGES = 192
-"""Parts of a print for messages. If there are more messages, a part is the hash of two, four, … of them."""
+"""Parts for messages. If there are more messages, a part is the hash of two, four, … of them."""
 MOST_TOOLS = 128
 _MOST_SETTINGS = 24
 _LONGEST_NAME = 48
@@ -69,8 +70,8 @@ class Loose(msgspec.Struct, frozen=True, array_like=True):
     """All words with a digit: dates, numbers, ids."""
 
 
-class PromptPrint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The print of one request, as it was sent to the upstream."""
+class PromptFingerprint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fingerprint of one request, as it was sent to the upstream."""
 
     tools: tuple[PromptPart, ...] = ()
     system: tuple[PromptPart, ...] = ()
@@ -107,15 +108,17 @@ _item = msgspec.json.Decoder(_Item).decode
 _NO_SETTINGS = frozenset({"stream", "include_usage", "metadata", "user", "store", "background"})
 
 
-def prompt_print(body: bytes, model: str, fields: FieldNames, form: PromptForm) -> PromptPrint | None:
-    """The print of a request in the protocol with these `fields`. None: the body is not a JSON object."""
+def prompt_fingerprint(
+    body: bytes, model: str, fields: FieldNames, form: PromptForm
+) -> PromptFingerprint | None:
+    """The fingerprint of a request. None: the body is not a JSON object."""
     try:
-        return _Printer(model, fields, form).of(body)
+        return _Fingerprinter(model, fields, form).of(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-class _Printer:
+class _Fingerprinter:
     def __init__(self, model: str, fields: FieldNames, form: PromptForm) -> None:
         self._fields = fields
         self._form = form
@@ -126,7 +129,7 @@ class _Printer:
         self._settings = {"model": model}
         self._continues = False
 
-    def of(self, body: bytes) -> PromptPrint:
+    def of(self, body: bytes) -> PromptFingerprint:
         tools: list[PromptPart] = []
         system: list[PromptPart] = []
         messages: list[PromptPart] = []
@@ -149,7 +152,7 @@ class _Printer:
             messages, per = coarser(messages), per * 2
         if len(tools) > MOST_TOOLS:
             tools = [*tools[: MOST_TOOLS - 1], _joined(tools[MOST_TOOLS - 1 :], "(more tools)")]
-        return PromptPrint(
+        return PromptFingerprint(
             tuple(tools), tuple(system), tuple(messages), count, per, self._loose, self._settings,
             tuple(self._marks[-_MOST_MARKS:]), self._ttl, self._continues,
         )  # fmt: skip
@@ -285,7 +288,7 @@ def _text_of(block: bytes) -> bytes:
 
 
 def coarser(parts: Sequence[PromptPart]) -> list[PromptPart]:
-    """Pairs of parts as one. A print with more messages in a part can so be compared with one with fewer."""
+    """Pairs of parts as one. So fingerprints with different numbers of messages in a part can be compared."""
     pairs = [
         PromptPart((one.hash * 31 + other.hash) % 2**32, one.size + other.size, one.name)
         for one, other in zip(parts[::2], parts[1::2], strict=False)
