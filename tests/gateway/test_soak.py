@@ -28,7 +28,7 @@ CROWD = 50
 SLOW = ["demo-slow", "demo-hang", "demo-stall", "demo-endless", "demo-ratelimit", "demo-flaky"]
 QUICK = [name for name in BEHAVIOURS if name not in SLOW]
 NEVER_ENDS = ("demo-endless",)
-MOST_GROWTH = 24 * 2**20
+MAX_GROWTH = 24 * 2**20
 
 
 def memory() -> int:
@@ -129,7 +129,7 @@ def test_no_memory_descriptor_or_exchange_leaks(tmp_path: Path, monkeypatch: pyt
             assert gateway.total("requests", outcome="server") <= gateway.total("failures", kind="server")
             assert len(asyncio.all_tasks()) <= tasks
             assert descriptors() <= files + 2
-            assert memory() - memory_before < MOST_GROWTH
+            assert memory() - memory_before < MAX_GROWTH
         await stop()
 
     asyncio.run(scene())

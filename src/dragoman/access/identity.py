@@ -9,7 +9,7 @@ from ..config.types import Role
 from ..config.values import glob_matches
 from ..model.errors import DragomanError, Fault
 
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 
 
 class ModelNotAllowed(DragomanError):
@@ -46,9 +46,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     def check_model(self, model: str) -> None:
         """Raise `ModelNotAllowed` if the key may not use `model`."""
         if not self.may_use(model):
-            listed = ", ".join(self.models[:_MOST_LISTED]) + (
-                ", …" if len(self.models) > _MOST_LISTED else ""
-            )
+            listed = ", ".join(self.models[:_MAX_LISTED]) + (", …" if len(self.models) > _MAX_LISTED else "")
             raise ModelNotAllowed(
                 f'the key "{self.name}" may not use the model "{model[:100]}"; it may use {listed}'
             )

@@ -27,8 +27,8 @@ log = logging.getLogger("dragoman.gateway")
 
 _WARN_AT = 0.8
 # Keys can be created at run time, so the caches of keys and budgets need a limit.
-_MOST_CACHED = 10_000
-_MOST_SWITCHES = 3
+_MAX_CACHED = 10_000
+_MAX_SWITCHES = 3
 """How often a request is counted anew because other counters took over. Redis may come and go."""
 # How often a process looks whether another one has counted what was spent before, and seconds between.
 _CLAIM_POLLS = 20
@@ -79,14 +79,14 @@ class Limiter:
             return ()
         found = self._meters.get(identity)
         if found is None:
-            if len(self._meters) >= _MOST_CACHED:
+            if len(self._meters) >= _MAX_CACHED:
                 self._meters.clear()
             found = self._meters[identity] = meters(identity)
         return found
 
     async def admit(self, limits: tuple[Meter, ...], use: Use) -> Admission:
         """Reserve `use`, or raise LimitReached."""
-        for _ in range(_MOST_SWITCHES):
+        for _ in range(_MAX_SWITCHES):
             await self._holds.count_in_new_slot()
             generation = self._counters.generation
             now = self._clock()
@@ -151,7 +151,7 @@ class Limiter:
 
         A budget may be set in mid-month, or the counters may be new.
         """
-        if self._generation != self._counters.generation or len(self._known) >= _MOST_CACHED:
+        if self._generation != self._counters.generation or len(self._known) >= _MAX_CACHED:
             self._generation = self._counters.generation
             self._known.clear()
         counter = meter.spent(now, 0)

@@ -27,7 +27,7 @@ _PROMPT = (
 _LONGEST_DESCRIPTION = 2000
 """In tokens."""
 # A conversation may bring many images at once. More parallel requests could hit the rate limit of the model.
-_MOST_AT_ONCE = 4
+_MAX_AT_ONCE = 4
 
 Describe = Callable[[Request], Awaitable[str]]
 """Sends a request to the model with vision. Raises `DragomanError` if it fails."""
@@ -50,7 +50,7 @@ class Descriptions:
         self._store = store
         self._asked: dict[str, asyncio.Task[str]] = {}
         """Running requests. Requests for equal images are coalesced."""
-        self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._turn = asyncio.Semaphore(_MAX_AT_ONCE)
 
     async def of(self, image: Media, target: TargetConfig, scope: str, describe: Describe) -> str:
         """The description of `image`. No client gets a description that was written for another `scope`."""

@@ -28,12 +28,12 @@ from ..transport.client import HttpError
 from .upstream import Pool
 
 # Bounds for what a search engine returns: the pages go into the prompt, where the user pays for each token.
-_MOST_BYTES = 2 * 1024 * 1024
+_MAX_BYTES = 2 * 1024 * 1024
 _LONGEST_QUERY = 1000
 _LONGEST_TITLE = 300
 _LONGEST_TEXT = 2000
 # The model got this many refusals and still searches. It will not stop by itself, so the answer fails.
-_MOST_REFUSED = 3
+_MAX_REFUSED = 3
 _DROPPED = "hosted-tool-dropped"
 
 
@@ -139,7 +139,7 @@ class Searching:
 
     def _refuse(self, code: str) -> str:
         self._refused += 1
-        if self._refused > _MOST_REFUSED:
+        if self._refused > _MAX_REFUSED:
             message = f"the model still searches after {self._refused} searches that were not run"
             raise UpstreamFailed(
                 Failed(FailureKind.UPSTREAM, message, 502, "endless_search"), retryable=False
@@ -182,15 +182,15 @@ class Searching:
                 "GET", url, headers, connect_timeout=timeout, idle_timeout=timeout
             )
             try:
-                status, data = response.status, await response.read(_MOST_BYTES + 1)
+                status, data = response.status, await response.read(_MAX_BYTES + 1)
             finally:
                 await response.close()
         except HttpError as error:
             raise SearchFailed(f"could not be sent: {error}") from None
         if status != 200:
             raise SearchFailed(f"was answered with HTTP {status}")
-        if len(data) > _MOST_BYTES:
-            raise SearchFailed(f"was answered with more than {_MOST_BYTES >> 20} MiB")
+        if len(data) > _MAX_BYTES:
+            raise SearchFailed(f"was answered with more than {_MAX_BYTES >> 20} MiB")
         return data
 
     async def _printed(self, query: str) -> bytes:

@@ -24,8 +24,8 @@ _ANNOUNCE_INTERVAL = 5.0
 _WANTED = 12.0
 """Seconds after which a viewer that says nothing more counts as gone."""
 # Summaries in one message: Redis keeps a whole message in memory for each slow reader.
-_MOST_IN_MESSAGE = 50
-_MOST_GROWING = 50
+_MAX_IN_MESSAGE = 50
+_MAX_GROWING = 50
 """Running exchanges of a process above which others hear only of starts, first events and ends."""
 
 
@@ -137,10 +137,10 @@ class SharedFeed:
         changes = Changes(self._tap, self._redactor, asyncio.Event())
         try:
             while (left := self._wanted_until - monotonic()) > 0:
-                growing = len(self._tap.running) <= _MOST_GROWING
+                growing = len(self._tap.running) <= _MAX_GROWING
                 entries = changes.take(lambda key: True, recorded=False, growing=growing)
-                for begin in range(0, len(entries), _MOST_IN_MESSAGE):
-                    part = entries[begin : begin + _MOST_IN_MESSAGE]
+                for begin in range(0, len(entries), _MAX_IN_MESSAGE):
+                    part = entries[begin : begin + _MAX_IN_MESSAGE]
                     self._shared.publish(_FEED, msgspec.json.encode(part))
                 wait = UPDATE_INTERVAL if self._tap.running else left
                 with contextlib.suppress(TimeoutError):

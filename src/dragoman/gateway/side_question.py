@@ -19,7 +19,7 @@ from .upstream import UpstreamCall
 from .upstream_keys import first_key
 
 # The answer is a short text. A model that does not stop must not fill the memory.
-_MOST_RECEIVED = 4 * 1024 * 1024
+_MAX_RECEIVED = 4 * 1024 * 1024
 
 
 async def ask(state: State, target: TargetConfig, request: Request, *, seconds: float) -> Answer:
@@ -57,7 +57,7 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
         received = 0
         while not exchange.over and (chunk := await response.chunk()):
             received += len(chunk)
-            if received > _MOST_RECEIVED:
+            if received > _MAX_RECEIVED:
                 break
             exchange.feed(chunk)
         exchange.close()

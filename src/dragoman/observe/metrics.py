@@ -32,7 +32,7 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 # A second line for each counter, with the time at which it began. Prometheus does not need it.
 disable_created_metrics()
 # Clients choose model names, so the number of label values must have a limit.
-_MOST_MODELS = 200
+_MAX_MODELS = 200
 OTHER = "other"
 
 
@@ -173,7 +173,7 @@ class Metrics:
     def model(self, name: str) -> str:
         """The label value for a model: its name, or `other` if there are too many models."""
         if name not in self._models:
-            if len(self._models) >= _MOST_MODELS:
+            if len(self._models) >= _MAX_MODELS:
                 return OTHER
             self._models.add(name)
         return name

@@ -12,7 +12,7 @@ from .caching import CacheTurn, Explanation, PromptFingerprint, explain_all
 from .receipts import ExchangeSummary
 from .receipts.query import MOST, USUAL, cursor_parameter, number_parameter, page_end, text_parameter
 
-MOST_TURNS = 1000
+MAX_TURNS = 1000
 """The newest turns of a session that are shown."""
 
 
@@ -109,7 +109,7 @@ async def one(store: Store, wanted: SessionQuery) -> SessionDetail | None:
     if not rows:
         return None
     session = _session(rows[0])
-    query = ReceiptQuery(session=session.session, key=wanted.key, details=True, limit=MOST_TURNS)
+    query = ReceiptQuery(session=session.session, key=wanted.key, details=True, limit=MAX_TURNS)
     receipts = (await store.receipts(query))[::-1]
     # In a thread: a thousand turns take a while, and the loop has streams to serve.
     turns = await asyncio.to_thread(turns_of, receipts)

@@ -27,10 +27,10 @@ ORDERS: dict[str, Callable[[UsageRow], int]] = {
 }
 """The sort key of each order."""
 _LISTED = 100
-_MOST_LISTED = 10_000
-MOST_SERIES = 6
+_MAX_LISTED = 10_000
+MAX_SERIES = 6
 """Groups that have a line of their own over time. The colours of a plot can tell no more apart."""
-_MOST_STEPS = 1000
+_MAX_STEPS = 1000
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ async def report(store: Store, wanted: UsageRequest) -> UsageReport:
     )
     if wanted.over is None:
         return found
-    first = rows[:MOST_SERIES] if query.by in FILTERS else []
+    first = rows[:MAX_SERIES] if query.by in FILTERS else []
     return msgspec.structs.replace(
         found,
         over=wanted.over,
@@ -156,8 +156,8 @@ def parse(query: Mapping[str, str], now: float, usual: str = "7d") -> UsageReque
     step = over or (by if by in _STEPS else "hour")
     size = _STEPS[step]
     since -= since % size  # sums are kept by the hour, and half a day would look like a bad day
-    if over is not None and (until - since) / size > _MOST_STEPS:
-        raise BadRequest(f"over={over} gives more than {_MOST_STEPS} points: choose a later since")
+    if over is not None and (until - since) / size > _MAX_STEPS:
+        raise BadRequest(f"over={over} gives more than {_MAX_STEPS} points: choose a later since")
     filters = {name: text_parameter(query, name) for name in FILTERS}
     return UsageRequest(
         query=UsageQuery(by=cast(UsageGroup, by), since=since, until=until, **filters),
@@ -195,4 +195,4 @@ def row_limit(query: Mapping[str, str]) -> int:
     text = query.get("limit") or str(_LISTED)
     if not text.isdecimal() or len(text) > 9:
         raise BadRequest(f"limit must be a number, not {text[:40]!r}")
-    return max(1, min(_MOST_LISTED, int(text)))
+    return max(1, min(_MAX_LISTED, int(text)))

@@ -17,7 +17,7 @@ from ..protocols.model_facts import facts_in_refusal
 from .router import ChosenTarget
 
 # Clients may invent model names. This bounds the memory that they can use.
-_MOST_TARGETS = 1024
+_MAX_TARGETS = 1024
 
 
 class LearnedFacts:
@@ -33,7 +33,7 @@ class LearnedFacts:
 
     def remember(self, choice: ChosenTarget, facts: dict[str, Any]) -> None:
         """Store new facts about this target."""
-        if len(self._learned) >= _MOST_TARGETS:
+        if len(self._learned) >= _MAX_TARGETS:
             self._learned.clear()
         self._learned[choice.key] = {**self._learned.get(choice.key, {}), **facts}
 

@@ -21,10 +21,10 @@ _SILENCE = 5.0
 _PONG = 5.0
 # Seconds between attempts to connect.
 _FIRST_RETRY, _LAST_RETRY = 0.25, 4.0
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 """Messages that wait to be sent. The oldest are lost first."""
 # Messages in one pipeline, so that a long queue does not block the connection.
-_MOST_SENT = 200
+_MAX_SENT = 200
 _ID = 16
 """The length of the id of a process, with which each message begins."""
 
@@ -50,7 +50,7 @@ class RedisMessages:
         self._me = secrets.token_hex(_ID // 2).encode()
         self._listeners: dict[str, list[_Listener]] = {}
         self._connected: list[Callable[[], None]] = []
-        self._outbox: deque[tuple[str, bytes]] = deque(maxlen=_MOST_WAITING)
+        self._outbox: deque[tuple[str, bytes]] = deque(maxlen=_MAX_WAITING)
         self._sending: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._pubsub: PubSub | None = None
@@ -70,7 +70,7 @@ class RedisMessages:
         try:
             while self._outbox:
                 pipeline = cast(Any, self._client.pipeline(transaction=False))
-                for _ in range(min(len(self._outbox), _MOST_SENT)):
+                for _ in range(min(len(self._outbox), _MAX_SENT)):
                     pipeline.publish(*self._outbox.popleft())
                 await pipeline.execute()
         except (RedisError, OSError):

@@ -17,7 +17,7 @@ _DEAD = 20.0
 """Seconds without a sign of life after which a process counts as dead."""
 _KEPT = 86_400
 """Seconds after which notes expire that no process has read."""
-_MOST_WAITING = 50_000
+_MAX_WAITING = 50_000
 
 _TAKE = """
 if redis.call('EXISTS', KEYS[1]) == 1 then return {} end
@@ -45,7 +45,7 @@ class RedisNotes:
         if value is None:
             self._waiting.pop(name, None)
             self._gone.add(name)  # no hurry: the next sign of life takes it away
-        elif len(self._waiting) < _MOST_WAITING:
+        elif len(self._waiting) < _MAX_WAITING:
             self._waiting[name] = value
             self._gone.discard(name)
             if self._beating is None:

@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
 _PREFIX = re.compile(r"(?:default_api|default|functions?|tools?)[.:/]+", re.IGNORECASE)
 # Kimi's call ids (`functions.search:0`) sometimes arrive as names.
 _COUNT = re.compile(r":\d+$")
-_MOST_NAMES = 60
+_MAX_NAMES = 60
 
 
 def resolve(
@@ -47,8 +47,8 @@ def resolve(
 def not_offered(name: str, names: ToolNames) -> str:
     """The problem text for an undeclared tool. It lists the tools that the model may call."""
     declared = [called.tool.name for called in names.declared().values()]
-    more = len(declared) - _MOST_NAMES
-    listed = ", ".join(declared[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(declared) - _MAX_NAMES
+    listed = ", ".join(declared[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
     return f"not offered: there is no tool {name!r}; the tools are: {listed or 'none'}"
 
 

@@ -18,8 +18,8 @@ import msgspec
 from .schema_dialects import TYPES, Schema, plain, resolve
 
 # More tools than any agent declares. The bound keeps a hostile client from filling memory.
-_MOST_CACHED = 1024
-_MOST_PROBLEMS = 20
+_MAX_CACHED = 1024
+_MAX_PROBLEMS = 20
 _LONGEST_REFERENCE_CHAIN = 32
 
 # If a node has only these keywords, its type alone decides.
@@ -197,7 +197,7 @@ class ToolSchema:
         for error in _errors(self._compiled, value):
             path = "".join(f"/{part}" for part in error.instance_path)
             found.append(Problem(path, str(error.message)[:400]))
-            if len(found) == _MOST_PROBLEMS:
+            if len(found) == _MAX_PROBLEMS:
                 break
         return tuple(found)
 
@@ -223,7 +223,7 @@ def _content(parameters: Mapping[str, Any]) -> bytes | str:
         return json.dumps(parameters)
 
 
-@lru_cache(maxsize=_MOST_CACHED)
+@lru_cache(maxsize=_MAX_CACHED)
 def _compile(text: bytes | str) -> ToolSchema:
     try:
         schema = plain(json.loads(text))

@@ -45,7 +45,7 @@ _MAX_BLANK = 1024  # no template writes more blanks before a tag
 _CLOSING = tuple(close for close in _PAIRS.values() if close[1] == "/")
 _UNOPENED = re.compile("|".join(map(re.escape, _CLOSING)))
 _OVERLAP = max(map(len, _CLOSING)) - 1
-_MOST_QUOTED = 32  # closing tags in code: an answer with more of them talks about tags
+_MAX_QUOTED = 32  # closing tags in code: an answer with more of them talks about tags
 
 
 class ThinkSplitter:
@@ -178,11 +178,11 @@ class ThinkSplitter:
         return (text[at - 1] if at else self._before) == "`"
 
     def _before_close(self, text: str, out: list[Piece], last: bool) -> str | None:
-        found = list(islice(_UNOPENED.finditer(text), _MOST_QUOTED))
+        found = list(islice(_UNOPENED.finditer(text), _MAX_QUOTED))
         close = next((mark for mark in found if not _in_code(text, mark.start())), None)
         if close is None or any(tag in text[: close.start()] for tag in _PAIRS):
             # An opening tag in the middle, or many closing ones in code: the answer talks about tags.
-            if close or last or len(found) == _MOST_QUOTED:
+            if close or last or len(found) == _MAX_QUOTED:
                 self._state = "text"
                 return text
             self._tail = text[-_OVERLAP:]

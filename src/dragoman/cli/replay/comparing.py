@@ -9,7 +9,7 @@ from pathlib import Path
 from ...config.types import Config
 from ...model.errors import DragomanError
 from ...observe import logs
-from ...observe.sessions import MOST_TURNS
+from ...observe.sessions import MAX_TURNS
 from ...offline.compare import ComparedAnswer, Total, compare, recorded_turns, session, total, totals
 from ...offline.compare_page import compare_page
 from ...offline.library import RecordingEntry
@@ -52,7 +52,7 @@ def _of_session(id: str, config_file: Path | None) -> list[RecordingEntry]:
     """The recorded turns of a session of this config's gateway."""
 
     async def ids(store: Store, config: Config) -> tuple[set[str], list[Path]]:
-        receipts = await store.receipts(ReceiptQuery(session=id, limit=MOST_TURNS))
+        receipts = await store.receipts(ReceiptQuery(session=id, limit=MAX_TURNS))
         folders = [config.server.record, failures_folder(config.server.store)]
         return {receipt.id for receipt in receipts}, [one for one in folders if one is not None]
 

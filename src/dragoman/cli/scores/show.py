@@ -15,7 +15,7 @@ from ...model.errors import BadRequest
 from ...observe.receipts.score_counts import CALL_CLASSES
 from ...observe.scores import ScoreReport, ScoreRequest, Share, TargetScore, parse, report
 from ...observe.scores.examples import Example, example
-from ...observe.scores.markdown import MOST_EXAMPLES, markdown
+from ...observe.scores.markdown import MAX_EXAMPLES, markdown
 from ...routing.reliability import percent
 from ...store import Store
 from ..store.work import with_store
@@ -46,7 +46,7 @@ async def _markdown(store: Store, wanted: ScoreRequest) -> str:
     for score in found.rows:
         named = [
             await example(store, score.target, rule, found.since, found.until)
-            for rule in list(score.rules)[:MOST_EXAMPLES]
+            for rule in list(score.rules)[:MAX_EXAMPLES]
         ]
         examples[score.target] = [one for one in named if one is not None]
     return markdown(found, examples)

@@ -17,7 +17,7 @@ from .tool_choice import choice
 from .user_text import UserText
 
 _json = msgspec.json.Encoder().encode
-_MOST_CALLS = 8
+_MAX_CALLS = 8
 """Calls after one user message. Then even `ignore_results` answers with text, so that no loop is endless."""
 
 # Agents add these tags to user messages. Dragoman uses them for system messages in protocols without any.
@@ -34,7 +34,7 @@ def turn(
     sends optional arguments. `ignore_results` makes the same call again, whatever the tools answered.
     """
     results = tool_results(request)
-    if results and (not ignore_results or len(calls_of_turn(request)) >= _MOST_CALLS):
+    if results and (not ignore_results or len(calls_of_turn(request)) >= _MAX_CALLS):
         return (Text(closing(request, results)),)
     text = last_user_text(request)
     tool = choice(request, text, eager=ignore_results or (eager and not _has_called(request)))

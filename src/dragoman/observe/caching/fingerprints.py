@@ -18,13 +18,13 @@ import msgspec
 
 from ...protocols.facts import CacheMark, FieldNames, PromptForm
 
-MOST_MESSAGES = 192
+MAX_MESSAGES = 192
 """Parts for messages. If there are more messages, a part is the hash of two, four, … of them."""
-MOST_TOOLS = 128
-_MOST_SETTINGS = 24
+MAX_TOOLS = 128
+_MAX_SETTINGS = 24
 _LONGEST_NAME = 48
 _LONGEST_VALUE = 40
-_MOST_MARKS = 16
+_MAX_MARKS = 16
 _LOOSE = 2
 """The first messages also have loose hashes: agents put the date and the state of the project there."""
 
@@ -148,13 +148,13 @@ class _Fingerprinter:
             else:
                 self._set("/".join(held) or path, value)
         count, per = len(messages), 1
-        while len(messages) > MOST_MESSAGES:
+        while len(messages) > MAX_MESSAGES:
             messages, per = coarser(messages), per * 2
-        if len(tools) > MOST_TOOLS:
-            tools = [*tools[: MOST_TOOLS - 1], _joined(tools[MOST_TOOLS - 1 :], "(more tools)")]
+        if len(tools) > MAX_TOOLS:
+            tools = [*tools[: MAX_TOOLS - 1], _joined(tools[MAX_TOOLS - 1 :], "(more tools)")]
         return PromptFingerprint(
             tuple(tools), tuple(system), tuple(messages), count, per, self._loose, self._settings,
-            tuple(self._marks[-_MOST_MARKS:]), self._ttl, self._continues,
+            tuple(self._marks[-_MAX_MARKS:]), self._ttl, self._continues,
         )  # fmt: skip
 
     def _flat(self, body: bytes) -> Iterator[tuple[str, bytes]]:
@@ -170,7 +170,7 @@ class _Fingerprinter:
         text = value.decode(errors="replace") if len(value) <= _LONGEST_VALUE else f"#{_hash(value):08x}"
         if name in self._settings:
             text = f"{self._settings[name]} {text}"
-        if name in self._settings or len(self._settings) < _MOST_SETTINGS:
+        if name in self._settings or len(self._settings) < _MAX_SETTINGS:
             self._settings[name[:_LONGEST_NAME]] = text
 
     def _tools(self, path: str, value: bytes, at: int) -> list[PromptPart]:

@@ -5,8 +5,8 @@ import { textDiff, valueDiff } from "./diff.js";
 import { copy, h, svg } from "./dom.js";
 import { bytes, count, plural, seconds, since } from "./format.js";
 
-const MOST_TICKS = 600;
-const MOST_FRAGMENTS = 200;
+const MAX_TICKS = 600;
+const MAX_FRAGMENTS = 200;
 const DIFF_TEXT = 200_000; // longer texts are not compared word by word
 
 /** `call` is from the receipt; `fromUpstream` and `toClient` are the same call in the upstream's and the client's bytes, or null. */
@@ -53,7 +53,7 @@ function lane(fromUpstream, toClient) {
   const first = Math.min(...times);
   const span = Math.max(...times) - first || 1;
   const ticks = (side, y, kind) => {
-    const step = Math.ceil((side?.fragments.length ?? 0) / MOST_TICKS);
+    const step = Math.ceil((side?.fragments.length ?? 0) / MAX_TICKS);
     return (side?.fragments ?? []).filter((_, index) => index % step === 0).map((fragment) =>
       svg("rect", { class: kind, x: `${(((fragment.t - first) / span) * 99).toFixed(2)}%`, y, width: 2, height: 7, rx: 1 }));
   };
@@ -116,7 +116,7 @@ function verdict(call) {
 function fragments(title, side) {
   if (!side?.fragments.length) return null;
   return lazy(`${title} (${count(side.fragments.length)})`, () => {
-    const shown = side.fragments.slice(0, MOST_FRAGMENTS);
+    const shown = side.fragments.slice(0, MAX_FRAGMENTS);
     const left = side.fragments.length - shown.length;
     return [
       h("ol.fragments", {}, shown.map((fragment) =>

@@ -8,7 +8,7 @@ const KEYS = new Set(["x-api-key", "authorization", "x-goog-api-key", "api-key",
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/gu;
 const CONTROL_BUT_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/u;
-const MOST_INLINE = 100_000; // bytes; Linux allows 128 KiB in one argument
+const MAX_INLINE = 100_000; // bytes; Linux allows 128 KiB in one argument
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -35,7 +35,7 @@ const header = (name, value) => (value.trim() ? `${name}: ${value}` : `${name};`
 function inBase64({ body = "", body_base64: given }) {
   if (given) return given;
   const bytes = new TextEncoder().encode(body);
-  if (!CONTROL_BUT_LINES.test(body) && bytes.length <= MOST_INLINE) return "";
+  if (!CONTROL_BUT_LINES.test(body) && bytes.length <= MAX_INLINE) return "";
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }
 

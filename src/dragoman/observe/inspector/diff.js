@@ -3,7 +3,7 @@
 import { valueLines } from "./code.js";
 import { h } from "./dom.js";
 
-const MOST_TOKENS = 1500;
+const MAX_TOKENS = 1500;
 
 /** The lines of `before` and `after` together; `fixes` give the rule of each change, by path. */
 export function valueDiff(before, after, fixes) {
@@ -98,7 +98,7 @@ export function compared(a, b) {
 
 /** Longest common subsequence. Two long different middles become one removal and one addition. */
 function between(a, b) {
-  if (!a.length || !b.length || a.length > MOST_TOKENS || b.length > MOST_TOKENS) {
+  if (!a.length || !b.length || a.length > MAX_TOKENS || b.length > MAX_TOKENS) {
     return [...a.map((word) => ["-", word]), ...b.map((word) => ["+", word])];
   }
   const width = b.length + 1;

@@ -23,7 +23,7 @@ log = logging.getLogger("dragoman.gateway")
 _BATCH_SECONDS = 0.25
 # Characters of a call's arguments that a receipt keeps. The ring has the full bytes.
 LONGEST_KEPT = 4096
-_MOST_PENDING = 10_000
+_MAX_PENDING = 10_000
 # Seconds. A store that takes longer writes the rest when it is closed.
 _CLOSE_TIMEOUT = 2.0
 
@@ -54,7 +54,7 @@ class Ledger:
         """Receipts that could not be written, in this process."""
 
     def add(self, track: Track) -> None:
-        if len(self.pending) >= _MOST_PENDING:
+        if len(self.pending) >= _MAX_PENDING:
             self._lose(1, StoreError(self._store.problem or "the store writes too slowly"))
             return
         self.pending[track.id] = track

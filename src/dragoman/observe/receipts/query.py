@@ -18,7 +18,7 @@ from .summary import ExchangeSummary, summary
 
 USUAL = 100
 MOST = 1000
-MOST_WORDS = 32
+MAX_WORDS = 32
 """The most words in `q`. Each is one more SQL condition."""
 _LONGEST = 1000  # characters in one parameter
 _YES = frozenset({"1", "true", "yes"})
@@ -109,8 +109,8 @@ def text_parameter(query: Mapping[str, str], name: str) -> str | None:
 
 def _words(query: Mapping[str, str]) -> tuple[str, ...]:
     words = tuple(dict.fromkeys((text_parameter(query, "q") or "").lower().split()))
-    if len(words) > MOST_WORDS:
-        raise BadRequest(f"q has {len(words)} words; at most {MOST_WORDS} are allowed")
+    if len(words) > MAX_WORDS:
+        raise BadRequest(f"q has {len(words)} words; at most {MAX_WORDS} are allowed")
     return words
 
 

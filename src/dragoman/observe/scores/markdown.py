@@ -10,7 +10,7 @@ from ..receipts.score_counts import CALL_CLASSES
 from .examples import Example
 from .report import ScoreReport, Share, TargetScore
 
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 """Rules of each target that get an example: the most frequent ones."""
 _MEANINGS = {
     "valid": "fits the tool's schema as it came",

@@ -17,7 +17,7 @@ REMOVED = "[removed]"
 _REDACTED = b"[redacted]"
 # Shorter secrets look like ordinary words: removing them would damage the text.
 SHORTEST = 8
-_MOST_KNOWN = 64
+_MAX_KNOWN = 64
 _NESTED = 3  # levels of JSON inside JSON strings: the body, the tool arguments, and a value in them
 # Pieces per search. A search in a much longer text takes several times as long per byte.
 _AT_ONCE = 24
@@ -148,7 +148,7 @@ class Redactor:
         forms = self._known.pop(secret, None)
         self._known[secret] = _forms(secret) if forms is None else forms
         if forms is None:
-            if len(self._known) > _MOST_KNOWN:
+            if len(self._known) > _MAX_KNOWN:
                 del self._known[next(iter(self._known))]
             self._forms = tuple(form for forms in self._known.values() for form in forms)
 

@@ -18,8 +18,8 @@ from .redaction import PATTERN_REACH, Redactor, Span, merge_spans, partial_match
 
 # Bytes of a stream that may wait because a secret could follow. Beyond that they are released; the rest of
 # such a secret is still masked.
-_MOST_HELD = 256 * 1024
-_MOST_TEXTS = 1024
+_MAX_HELD = 256 * 1024
+_MAX_TEXTS = 1024
 # A shorter start of a secret reveals nothing: it may be `sk-` or any word.
 _LEAST_HELD = 4
 
@@ -139,7 +139,7 @@ class StreamSecrets:
     def safe_length(self) -> int:
         """The number of bytes that can be written: no later byte can make a secret of them."""
         held = [joined.held_from for joined in self._joined.values() if joined.held_from is not None]
-        least = self._size - _MOST_HELD
+        least = self._size - _MAX_HELD
         return min((at for at in (self._strings.given, *held) if at >= least), default=self._size)
 
     def _scan(self, strings: Iterable[StringAt]) -> None:
@@ -166,7 +166,7 @@ class StreamSecrets:
         Some servers increment `index` with each fragment of one call, so both are tried.
         """
         whole, own = (string.path,), (string.path, *string.indexes)
-        if len(self._first) > _MOST_TEXTS:
+        if len(self._first) > _MAX_TEXTS:
             self._first.clear()
             self._several.clear()
         first = self._first.setdefault(string.path, own)
@@ -182,7 +182,7 @@ class StreamSecrets:
         """The joined text for a key. Least recently used texts come first and are dropped first."""
         joined = self._joined.pop(key, None) or _JoinedText()
         self._joined[key] = joined
-        if len(self._joined) > _MOST_TEXTS:
+        if len(self._joined) > _MAX_TEXTS:
             del self._joined[next(iter(self._joined))]
         return joined
 

@@ -14,7 +14,7 @@ from .track import Track
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_WAITING = 64 * 1024 * 1024
+MAX_WAITING = 64 * 1024 * 1024
 _OVERHEAD = 200  # estimated bytes of a record without its data
 
 
@@ -26,7 +26,7 @@ class Subscription:
         *,
         records: bool = True,
         events: bool = False,
-        max_bytes: int = MOST_WAITING,
+        max_bytes: int = MAX_WAITING,
         wake: Callable[[Track], None] | None = None,
     ) -> None:
         """Subscribe to `records` (including bytes), `events`, or both.

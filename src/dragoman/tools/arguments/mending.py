@@ -17,7 +17,7 @@ from ..schema import Node
 
 # One rule may make another one apply: a list written as text, with wrong items in it. More steps than this
 # on one value mean that two rules undo each other.
-_MOST_STEPS = 6
+_MAX_STEPS = 6
 
 _ANYWHERE = Place("")
 _UNSURE = ("name-synonym", "weak-alias")
@@ -56,7 +56,7 @@ class Mender:
         return trial.value(value, node, place), trial.fixes
 
     def _by_rules(self, value: Any, node: Node, place: Place) -> Any:
-        if self._steps >= _MOST_STEPS:
+        if self._steps >= _MAX_STEPS:
             return value
         fallback: tuple[Any, list[Any]] | None = None
         for name, apply in self.rules.for_values:

@@ -17,7 +17,7 @@ __all__ = ["ANSWER_RULES", "RULES", "Fix", "FixLog", "Rule", "Rules", "Stage", "
 
 _STAGES: tuple[Stage, ...] = ("syntax", "types", "names", "defaults")
 _MODULES = (syntax, types, names, defaults)
-_MOST_KEPT = 200  # people read receipts
+_MAX_KEPT = 200  # people read receipts
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(registered(), key=lambda rule: _STAGES.index(rule.stage))  # stable within a stage
@@ -53,7 +53,7 @@ class FixLog:
 
     def extend(self, fixes: Sequence[Fix]) -> None:
         self.count += len(fixes)
-        self.kept += fixes[: max(0, _MOST_KEPT - len(self.kept))]
+        self.kept += fixes[: max(0, _MAX_KEPT - len(self.kept))]
 
 
 def rules(off: Collection[str] = ()) -> Rules:

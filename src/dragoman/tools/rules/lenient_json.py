@@ -32,7 +32,7 @@ from .syntax import (
 Inside = Literal["key", "object", "array"]
 
 # A model encodes arguments twice, or three times. A text that decodes more often was made to cost time.
-_MOST_ENCODINGS = 4
+_MAX_ENCODINGS = 4
 _MARKS = "\"'`\u201c\u201d\u2018\u2019"
 _BLANK = re.compile(r"(?:[\s\ufeff]++|\\[nrt]|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _WORD = re.compile(rf"[^\s,:{{}}\[\]\\{_MARKS}]++")
@@ -296,7 +296,7 @@ def read_value(text: str, allowed: Callable[[str], bool]) -> LenientReader | Non
 def read_text(text: str) -> Any:
     """The list or object that a string contains as JSON text, or None."""
     inner = strip_xml_tail(strip_fence(text)).strip()
-    for _ in range(_MOST_ENCODINGS):
+    for _ in range(_MAX_ENCODINGS):
         found = _read_nested(inner)
         if found is not None:
             return found

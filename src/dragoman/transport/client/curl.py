@@ -33,10 +33,10 @@ from .trust import Trust, Unusable
 from .uploading import Uploading
 
 # One per origin and network settings. Reloads of the config may change both, so the cache needs a limit.
-_MOST_ROUTES = 512
+_MAX_ROUTES = 512
 # The number of `HandleKey`s with cached handles. A reloaded config may bring new certificates each time.
-_MOST_KEYS = 64
-_MOST_FREE = 64  # cached handles for each `HandleKey`
+_MAX_KEYS = 64
+_MAX_FREE = 64  # cached handles for each `HandleKey`
 # After so many seconds without a request, the client frees connections, handles and libcurl's caches.
 _REST = 600.0
 # Bytes per second. A slower upload counts as no progress: `idle_timeout` applies to the whole of it.
@@ -182,11 +182,11 @@ class _CurlClient:
         handle = transfer.handle
         free = self._free.get(key)
         if free is None:
-            if len(self._free) >= _MOST_KEYS:
+            if len(self._free) >= _MAX_KEYS:
                 self._free.pop(next(iter(self._free)))
             free = self._free[key] = []
         # `FRESH_CONNECT` stays set on a fresh handle, and a transfer that failed may leave any state.
-        if whole and not fresh and len(free) < _MOST_FREE:
+        if whole and not fresh and len(free) < _MAX_FREE:
             handle.setopt(curl.POSTFIELDS, b"")  # frees the body, which may be many megabytes
             free.append(handle)
         else:
@@ -221,7 +221,7 @@ class _CurlClient:
         key = (url.origin, network)
         route = self._routes.get(key)
         if route is None:
-            if len(self._routes) >= _MOST_ROUTES:
+            if len(self._routes) >= _MAX_ROUTES:
                 self._routes.clear()
             route = self._routes[key] = _Route(url, network)
         return route

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 # Providers send a few kilobytes of headers. The limits keep a broken server from filling the memory.
-_MOST_BYTES = 256 * 1024
-_MOST_LINES = 256
+_MAX_BYTES = 256 * 1024
+_MAX_LINES = 256
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*\r?\n?")
 _STATUS = re.compile(rb"HTTP/[123](?:\.[01])? ([1-9][0-9]{2})(?: [^\r\n]*)?\r?\n?")
 # Headers whose repeated lines form a list. Of all other headers, the last line counts.
@@ -36,7 +36,7 @@ class ResponseHead:
             return True
         self._bytes += len(line)
         self._lines += 1
-        if self._bytes > _MOST_BYTES or self._lines > _MOST_LINES:
+        if self._bytes > _MAX_BYTES or self._lines > _MAX_LINES:
             return self._refuse("answers with a head that is too large")
         if line in (b"\r\n", b"\n"):
             return self._end()

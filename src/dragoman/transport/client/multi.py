@@ -18,9 +18,9 @@ _REMOVE: int = curl.POLL_REMOVE
 _CAN_READ: int = curl.CSELECT_IN
 _CAN_WRITE: int = curl.CSELECT_OUT
 _TIMEOUT: int = curl.SOCKET_TIMEOUT
-_MOST_KEPT = 512  # unused connections
+_MAX_KEPT = 512  # unused connections
 # Connections in which a request was sent. An older one is forgotten, and then counts as new.
-_MOST_KNOWN = 4096
+_MAX_KNOWN = 4096
 
 Ends = tuple[str, int, str, int]
 """Remote address and port, then local address and port: they identify an open connection."""
@@ -42,7 +42,7 @@ class Multi:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._multi = curl.CurlMulti()
-        self._multi.setopt(curl.M_MAXCONNECTS, _MOST_KEPT)
+        self._multi.setopt(curl.M_MAXCONNECTS, _MAX_KEPT)
         self._multi.setopt(curl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(curl.M_TIMERFUNCTION, self._set_timer)
         self._running: dict[Any, Runs] = {}
@@ -80,7 +80,7 @@ class Multi:
 
     def know(self, ends: Ends) -> None:
         known = self._connections
-        if len(known) >= _MOST_KNOWN:
+        if len(known) >= _MAX_KNOWN:
             oldest = next(iter(known))
             known.pop(oldest)
             self._resting.discard(oldest)

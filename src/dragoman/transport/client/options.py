@@ -24,7 +24,7 @@ KEPT = 15
 # A transfer keeps its buffers until it ends. With 64 KB for uploads, as libcurl has it, 1,000 open streams
 # need 40 MB more; 16 KB is the least. Each piece of a long body costs two system calls.
 _BUFFER = 16 * 1024
-_MOST_BUFFER = 128 * 1024
+_MAX_BUFFER = 128 * 1024
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PROXY_TYPES = {"socks5": curl.PROXYTYPE_SOCKS5, "socks5h": curl.PROXYTYPE_SOCKS5_HOSTNAME}
@@ -86,11 +86,11 @@ def write(handle: Any, method: str, url: str, fields: Mapping[str, str], body: b
     if isinstance(body, Upload):
         handle.setopt(curl.UPLOAD, 1)
         handle.setopt(curl.INFILESIZE_LARGE, -1 if body.length is None else body.length)
-        handle.setopt(curl.UPLOAD_BUFFERSIZE, _MOST_BUFFER)
+        handle.setopt(curl.UPLOAD_BUFFERSIZE, _MAX_BUFFER)
     elif body or method == "POST":
         handle.setopt(curl.POST, 1)
         handle.setopt(curl.POSTFIELDS, body)
-        handle.setopt(curl.UPLOAD_BUFFERSIZE, min(max(len(body), _BUFFER), _MOST_BUFFER))
+        handle.setopt(curl.UPLOAD_BUFFERSIZE, min(max(len(body), _BUFFER), _MAX_BUFFER))
     else:
         handle.setopt(curl.HTTPGET, 1)
     if method == "HEAD":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .uploading import Uploading
 
 # If a reader is this many bytes behind, the transfer pauses, and TCP slows the server down.
-_MOST_WAITING = 64 * 1024
+_MAX_WAITING = 64 * 1024
 _PAUSE: int = curl.WRITEFUNC_PAUSE
 _SENDABLE: int = curl.PREREQFUNC_OK
 _NOT_SENDABLE: int = curl.PREREQFUNC_ABORT
@@ -180,7 +180,7 @@ class Transfer:
                 self.left = 0
                 self._loop.call_soon(self._too_much)
             return None
-        if self._size > _MOST_WAITING:
+        if self._size > _MAX_WAITING:
             self._paused = True
             return _PAUSE
         self._parts.append(data)

@@ -20,7 +20,7 @@ _KNOWN_FILES = (
     "/etc/ssl/cert.pem",  # Alpine, macOS, OpenBSD
     "/usr/local/share/certs/ca-root-nss.crt",  # FreeBSD
 )
-_MOST_FILES = 64
+_MAX_FILES = 64
 _NOTHING = "this machine has no certificates to trust; install ca-certificates, or set SSL_CERT_FILE"
 
 
@@ -89,7 +89,7 @@ class Trust:
         if an environment variable names a file that cannot be used.
         """
         if more not in self._files:
-            if len(self._files) >= _MOST_FILES:
+            if len(self._files) >= _MAX_FILES:
                 self._files.clear()
             self._files[more] = self._made(more)
         return self._files[more]

@@ -17,7 +17,7 @@ from .shared import Writing
 
 MODERN_BOUND = "max_completion_tokens"
 # OpenAI refuses a fifth.
-_MOST_STOPS = 4
+_MAX_STOPS = 4
 _LONGEST_USER = 64
 _SAME = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
 _TIERS = {
@@ -82,10 +82,10 @@ def split_stops(settings: Settings, writing: Writing) -> tuple[tuple[str, ...], 
         text = f"{writing.target.model} takes no stop sequences: Dragoman looks for them in the answer"
         writing.notices.note("stop-emulated", "settings.stop", text)
         return (), wanted
-    if len(wanted) > _MOST_STOPS:
-        text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
+    if len(wanted) > _MAX_STOPS:
+        text = f"openai-chat takes {_MAX_STOPS} stop sequences: the others are looked for here"
         writing.notices.warn("stop-truncated", "settings.stop", text)
-    return wanted[:_MOST_STOPS], wanted[_MOST_STOPS:]
+    return wanted[:_MAX_STOPS], wanted[_MAX_STOPS:]
 
 
 def _top_k(settings: Settings, writing: Writing) -> Obj:
