@@ -13,7 +13,7 @@ import pytest
 from credential_places import NOW, Clock, age, opened, problem, read
 
 from dragoman.credentials import Token
-from dragoman.credentials.values import as_text, moment
+from dragoman.credentials.values import as_text, parse_time
 
 
 def python(code: str, *arguments: str) -> list[str]:
@@ -139,8 +139,8 @@ def test_the_expiry_of_a_jwt_is_read(tmp_path: Path) -> None:
 
 
 def test_a_timestamp_is_not_read_as_a_duration() -> None:
-    assert moment(3600) is None
-    assert moment(None) is None
+    assert parse_time(3600) is None
+    assert parse_time(None) is None
 
 
 # Commands

@@ -50,7 +50,7 @@ def config(upstream: ScriptedUpstream, tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
     clocks = Clocks()
-    monkeypatch.setattr("dragoman.cli.keys.work.time.time", lambda: clocks.now)
+    monkeypatch.setattr("dragoman.cli.keys.operations.time.time", lambda: clocks.now)
     return clocks
 
 

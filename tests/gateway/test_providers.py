@@ -114,7 +114,7 @@ def test_a_cloud_needs_only_its_place(name: str) -> None:
     upstream = loads(f"[upstreams.{name}]\n{place}").upstreams[name]
     path = PATHS[upstream.protocol]
     if upstream.hosting is not None:
-        path, _ = upstream.hosting.answering(path, {}, "", upstream.fields("m"))
+        path, _ = upstream.hosting.answer_request(path, {}, "", upstream.fields("m"))
     assert (upstream.protocol, upstream.url(path)) == CLOUDS[name]
 
 

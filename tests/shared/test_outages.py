@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from dragoman.access.counters import LimitCounters, past_mark
+from dragoman.access.counters import LimitCounters, earlier_spending_mark
 from dragoman.shared import LocalState
 from dragoman.store import Addition, StoreError
 
@@ -53,10 +53,12 @@ def test_past_spending_is_not_added_twice() -> None:
     async def run() -> None:
         clock, shared, counters = setup()
         spent = Addition("spent", 0, LATER)
-        await counters.add_past(spent._replace(amount=700))
+        await counters.add_earlier_spending(spent._replace(amount=700))
         shared.gone = True
         await counters.add([Addition("any", 0, LATER)])
-        await counters.add_past(spent._replace(amount=700))  # from receipts, for this process alone
+        await counters.add_earlier_spending(
+            spent._replace(amount=700)
+        )  # from receipts, for this process alone
         assert await counters.add([spent._replace(amount=20)]) == [720]
         shared.gone = False
         clock.now += 6
@@ -72,11 +74,11 @@ def test_counters_that_were_lost_are_left_to_the_receipts() -> None:
         shared.gone = True
         await counters.add([Addition("any", 0, LATER)])
         before = counters.generation
-        await counters.add_past(spent._replace(amount=700))
+        await counters.add_earlier_spending(spent._replace(amount=700))
         await counters.add([spent._replace(amount=20)])
         shared.gone = False
         clock.now += 6
-        assert await counters.add([spent, past_mark(spent, 0)]) == [0, 0]
+        assert await counters.add([spent, earlier_spending_mark(spent, 0)]) == [0, 0]
         assert counters.generation > before  # so that the past, with these 20, is counted again
 
     asyncio.run(run())

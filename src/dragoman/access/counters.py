@@ -1,6 +1,10 @@
 """The counters of limits: shared ones, and those of this process while the shared ones cannot be reached.
 
-When they are back, what this process has counted alone is added to them.
+When the shared counters can be reached again, this process adds to them what it counted meanwhile.
+
+A new counter of a budget begins at 0, although requests before it may have cost something. One process adds
+this earlier spending, from the receipts. A *mark* counter says that it was added. A *claim* counter says that
+a process is adding it.
 """
 
 from __future__ import annotations
@@ -17,17 +21,17 @@ log = logging.getLogger("dragoman.gateway")
 
 _PAUSE = 5.0
 """Seconds until shared counters that failed are tried again. Each try may take a while."""
-_PAST, _CLAIM = ":past", ":claim"
+_MARK, _CLAIM = ":past", ":claim"
 _CLAIM_SECONDS = 10.0
 
 
-def past_mark(counter: Addition, amount: int) -> Addition:
-    """The counter that says whether `counter`, of a budget, holds what was spent before it began."""
-    return Addition(counter.counter + _PAST, amount, counter.expires)
+def earlier_spending_mark(counter: Addition, amount: int) -> Addition:
+    """The mark of the budget counter `counter`: above 0 if earlier spending was added to it."""
+    return Addition(counter.counter + _MARK, amount, counter.expires)
 
 
-def claim(counter: Addition, amount: int, now: float) -> Addition:
-    """The counter that says which process counts what was spent before. It ends: the process may die."""
+def earlier_spending_claim(counter: Addition, amount: int, now: float) -> Addition:
+    """The claim to add earlier spending to `counter`. It expires, because the process may die."""
     return Addition(counter.counter + _CLAIM, amount, now + _CLAIM_SECONDS)
 
 
@@ -45,10 +49,10 @@ class LimitCounters:
         self._monotonic = monotonic
         self._local = LocalState(clock)
         self.paused_until = float("-inf")
-        self._past: dict[str, int] = {}
-        """What `add_past` has added to counters of this process."""
+        self._earlier: dict[str, int] = {}
+        """What `add_earlier_spending` has added to counters of this process."""
         self.generation = 0
-        """Increases when the counters may have been reset. Past spending must then be counted again."""
+        """Increases when the counters may have been reset. Earlier spending must then be added again."""
         self.config = LimitsConfig()
         self.problem = ""
         """Why the shared counters are not used at the moment; empty if they are."""
@@ -69,40 +73,44 @@ class LimitCounters:
             )
         return await self._local.add(additions)
 
-    async def add_past(self, spent: Addition) -> None:
-        """Add what receipts say was spent before, and note in `past_mark` that this is done."""
-        await self.add([past_mark(spent, 1), spent])
+    async def add_earlier_spending(self, spent: Addition) -> None:
+        """Add earlier spending, and set the mark."""
+        await self.add([earlier_spending_mark(spent, 1), spent])
         if self.problem:
-            self._past[spent.counter] = self._past.get(spent.counter, 0) + spent.amount
+            self._earlier[spent.counter] = self._earlier.get(spent.counter, 0) + spent.amount
 
     def counters_were_reset(self) -> None:
         """Call this when the shared counters may be empty: their server was restarted."""
         self.generation += 1
 
     async def _recover(self) -> None:
-        """Add to the shared counters what this process has counted alone, without the past."""
+        """Add to the shared counters what this process has counted alone, without earlier spending."""
         counted = self._local.taken()
-        marked = {one.counter for one in counted}
-        budgets = [one for one in counted if past_mark(one, 0).counter in marked]
-        # A claim of this process alone would keep the others from counting.
-        own = (_PAST, _CLAIM)
-        plain = [one for one in counted if one not in budgets and not one.counter.endswith(own)]
+        names = {addition.counter for addition in counted}
+        budgets = [addition for addition in counted if earlier_spending_mark(addition, 0).counter in names]
+        # Marks and claims of this process would keep the other processes from adding earlier spending.
+        own = (_MARK, _CLAIM)
+        plain = [each for each in counted if each not in budgets and not each.counter.endswith(own)]
         try:
-            marks = await self._shared.add([past_mark(one, 0) for one in budgets]) if budgets else []
+            marks = (
+                await self._shared.add([earlier_spending_mark(budget, 0) for budget in budgets])
+                if budgets
+                else []
+            )
             # A shared counter without its mark is empty. This spending will be added from the receipts.
             spent = [
-                one._replace(amount=one.amount - self._past.get(one.counter, 0))
-                for one, mark in zip(budgets, marks, strict=True)
+                budget._replace(amount=budget.amount - self._earlier.get(budget.counter, 0))
+                for budget, mark in zip(budgets, marks, strict=True)
                 if mark
             ]
-            if both := [one for one in (*plain, *spent) if one.amount]:
+            if both := [addition for addition in (*plain, *spent) if addition.amount]:
                 await self._shared.add(both)
         except DragomanError:
             await self._local.add(counted)
             raise
         log.warning("limits are shared again")
         self.problem = ""
-        self._past.clear()
+        self._earlier.clear()
         self.generation += 1
 
     def _failed(self, error: DragomanError) -> None:

@@ -20,7 +20,7 @@ from ..model.errors import DragomanError
 from ..store import Store, StoredKey
 from .identity import ANYBODY, Identity
 from .secrets import digest
-from .stored import hashes, settings
+from .stored_keys import hashes, settings
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -117,7 +117,7 @@ class KeyTable:
 
     async def _read(self) -> None:
         try:
-            self._use(self._not_lost(await self._store.keys()))
+            self._use(self._unless_lost(await self._store.keys()))
             self.read_once = True
             await self._touch()
         except DragomanError as error:
@@ -126,7 +126,7 @@ class KeyTable:
             self._read_at = self._monotonic()
             self._reading = None
 
-    def _not_lost(self, rows: list[StoredKey]) -> list[StoredKey]:
+    def _unless_lost(self, rows: list[StoredKey]) -> list[StoredKey]:
         """`rows`, or the rows of before if all are gone. No command deletes a key, so the store was replaced.
 
         Without them, a gateway whose keys are all in the store would be open to everybody.

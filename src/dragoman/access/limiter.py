@@ -17,7 +17,7 @@ import msgspec
 
 from ..model.errors import DragomanError, Fault
 from ..store import Addition, Store, StoreError
-from .counters import LimitCounters, claim, past_mark
+from .counters import LimitCounters, earlier_spending_claim, earlier_spending_mark
 from .holds import Holds
 from .identity import Identity
 from .meters import BudgetMeter, Level, Meter, Use, meters
@@ -92,7 +92,7 @@ class Limiter:
             now = self._clock()
             for meter in limits:
                 if isinstance(meter, BudgetMeter):
-                    await self._know_spending(meter, now)
+                    await self._count_earlier_spending_once(meter, now)
             admission = await self._reserve(limits, use, now)
             if self._counters.generation == generation:
                 break
@@ -146,8 +146,8 @@ class Limiter:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._holds.close()
 
-    async def _know_spending(self, meter: BudgetMeter, now: float) -> None:
-        """Count what receipts say was spent before, once for all processes.
+    async def _count_earlier_spending_once(self, meter: BudgetMeter, now: float) -> None:
+        """Add the earlier spending that the receipts know to a budget, once for all processes.
 
         A budget may be set in mid-month, or the counters may be new.
         """
@@ -157,39 +157,44 @@ class Limiter:
         counter = meter.spent(now, 0)
         task = self._known.get(counter.counter)
         if task is None:
-            task = self._known[counter.counter] = self._start(self._count_past(meter, counter, now))
+            task = self._known[counter.counter] = self._start(
+                self._count_earlier_spending(meter, counter, now)
+            )
         if not task.done():
             await asyncio.shield(task)
 
-    async def _count_past(self, meter: BudgetMeter, counter: Addition, now: float) -> None:
+    async def _count_earlier_spending(self, meter: BudgetMeter, counter: Addition, now: float) -> None:
         try:
-            if await self._is_known(counter):
+            if await self._is_counted(counter):
                 return
             try:
                 rows = await self._store.usage(meter.query(now))
             except DragomanError:
-                await self._counters.add([claim(counter, -1, self._clock())])  # another process may try
+                # Give the claim back: another process may try.
+                await self._counters.add([earlier_spending_claim(counter, -1, self._clock())])
                 raise
             money = meter.budget.unit == "money"
             past = sum(row.micros if money else row.input + row.output for row in rows)
-            await self._counters.add_past(meter.spent(now, past))
+            await self._counters.add_earlier_spending(meter.spent(now, past))
         except DragomanError as error:
             log.warning("what was spent before is not counted: %s", error.message)
             self._known.pop(counter.counter, None)  # the next request tries again
 
-    async def _is_known(self, counter: Addition) -> bool:
-        """Has another process counted the past? One that does so right now is waited for.
+    async def _is_counted(self, counter: Addition) -> bool:
+        """Has another process added the earlier spending? Waits for a process that is adding it.
 
-        If not, this process has the claim to count it.
+        If not, this process has the claim.
         """
         for _ in range(_CLAIM_POLLS):
             now = self._clock()
-            known, claims = await self._counters.add([past_mark(counter, 0), claim(counter, 1, now)])
+            known, claims = await self._counters.add(
+                [earlier_spending_mark(counter, 0), earlier_spending_claim(counter, 1, now)]
+            )
             if known:
                 return True
             if claims == 1:
                 return False
-            await self._counters.add([claim(counter, -1, now)])
+            await self._counters.add([earlier_spending_claim(counter, -1, now)])
             await asyncio.sleep(_CLAIM_POLL)
         raise StoreError("another process takes long to count it")
 

@@ -176,10 +176,10 @@ def meters(identity: Identity) -> tuple[Meter, ...]:
     owners = [(f"key {identity.name}", identity.limits)] if identity.name else []
     if identity.team:
         owners.append((f"team {identity.team}", identity.team_limits))
-    return tuple(meter for owner, limits in owners for meter in _of(owner, limits))
+    return tuple(meter for owner, limits in owners for meter in _meters_of(owner, limits))
 
 
-def _of(owner: str, limits: UsageLimits) -> list[Meter]:
+def _meters_of(owner: str, limits: UsageLimits) -> list[Meter]:
     found: list[Meter] = [BudgetMeter(owner, budget) for budget in limits.budgets]
     if limits.rate is not None:
         found.append(RateMeter(owner, "requests", limits.rate))

@@ -9,7 +9,7 @@ from ..prices import Prices
 from ..routing.router import named_targets
 
 
-def unpriced(config: Config, prices: Prices, now: float) -> Iterator[str]:
+def warn_unpriced_targets(config: Config, prices: Prices, now: float) -> Iterator[str]:
     """Warnings about targets that budgets in money cannot count."""
     owners = [(f"keys.{key.name}", key.limits) for key in config.named_keys.values()]
     owners += [(f"teams.{team.name}", team.limits) for team in config.teams.values()]

@@ -16,7 +16,7 @@ Finding = tuple[KeyPath, str]
 def problems(config: Config) -> Iterator[Finding]:
     """Errors: the gateway must not start with this config."""
     # An open gateway lets strangers spend the user's money, so this is an error and not a warning.
-    yield from _exposed(config)
+    yield from _open_to_network(config)
     if config.search.url is not None and config.search.command:
         yield ("search", "command"), "[search] has both url and command: keep one of them"
     for upstream in config.upstreams.values():
@@ -29,7 +29,7 @@ def problems(config: Config) -> Iterator[Finding]:
 
 def warnings(config: Config) -> Iterator[Finding]:
     """Settings that are valid but probably a mistake."""
-    yield from _unreached(config)
+    yield from _unreachable_routes(config)
     for key in config.named_keys.values():
         if key.team and config.teams and key.team not in config.teams:
             yield (
@@ -55,7 +55,7 @@ def warnings(config: Config) -> Iterator[Finding]:
             )
 
 
-def _unreached(config: Config) -> Iterator[Finding]:
+def _unreachable_routes(config: Config) -> Iterator[Finding]:
     """Routes after one that takes all their requests. Of routes with conditions, only an equal one does."""
     seen: dict[tuple[str, WhenConfig | None], str] = {}
     for index, route in enumerate(config.routes):
@@ -70,7 +70,7 @@ def _unreached(config: Config) -> Iterator[Finding]:
         seen.setdefault((match, route.when), route.match)
 
 
-def _exposed(config: Config) -> Iterator[Finding]:
+def _open_to_network(config: Config) -> Iterator[Finding]:
     server = config.server
     if not is_loopback(server.host) and not server.keys and not config.named_keys:
         yield (

@@ -43,7 +43,7 @@ from .values import (
     regex,
     size,
     text,
-    whole,
+    whole_number,
 )
 from .when import WHEN, when
 
@@ -54,7 +54,9 @@ SERVER: Keys = {
     "host": ConfigKey(
         text, "text", '"127.0.0.1"', "The address to listen on. An address that is not loopback needs keys."
     ),
-    "port": ConfigKey(whole(0, 65_535), "whole number", "4545", "The port to listen on; 0: any free port."),
+    "port": ConfigKey(
+        whole_number(0, 65_535), "whole number", "4545", "The port to listen on; 0: any free port."
+    ),
     "unix": ConfigKey(
         path,
         "path",
@@ -80,14 +82,18 @@ SERVER: Keys = {
         "[]",
         "Names that clients may use in the Host header, besides loopback names and `host`.",
     ),
-    "workers": ConfigKey(whole(1, 256), "whole number", "1", "Number of processes that share the port."),
+    "workers": ConfigKey(
+        whole_number(1, 256), "whole number", "1", "Number of processes that share the port."
+    ),
     "max_body": ConfigKey(positive_size, "size", '"64MB"', "The largest request body."),
     "max_upload": ConfigKey(
         positive_size, "size", '"512MB"', "The largest file for `/v1/files`; it is sent on while it arrives."
     ),
-    "max_streams": ConfigKey(whole(1), "whole number", "1000", "Exchanges at the same time, per worker."),
+    "max_streams": ConfigKey(
+        whole_number(1), "whole number", "1000", "Exchanges at the same time, per worker."
+    ),
     "max_connections": ConfigKey(
-        whole(1), "whole number", "4096", "Client connections at the same time, per worker."
+        whole_number(1), "whole number", "4096", "Client connections at the same time, per worker."
     ),
     "client_timeout": ConfigKey(
         positive_duration,
@@ -108,7 +114,7 @@ SERVER: Keys = {
         duration, "time", '"0s"', "How long requests are still taken after a stop, with `/readyz` at 503."
     ),
     "retries": ConfigKey(
-        whole(0, 10),
+        whole_number(0, 10),
         "whole number",
         "2",
         "Retries at one target after a temporary failure, before Dragoman tries the next target.",
@@ -173,7 +179,7 @@ TOOLS: Keys = {
         "A call that no rule can mend: pass it on, ask the model again, or end with an error.",
     ),
     "reask_attempts": ConfigKey(
-        whole(1, 10), "whole number", "2", "How many times `reask` asks the model again."
+        whole_number(1, 10), "whole number", "2", "How many times `reask` asks the model again."
     ),
     "off": ConfigKey(
         names([*ANSWER_RULES, *(r.name for r in RULES)], "rule"),

@@ -22,7 +22,6 @@ from .values import (
     Read,
     choice,
     flag,
-    kind,
     list_of,
     nearest,
     number,
@@ -30,7 +29,8 @@ from .values import (
     path,
     table,
     text,
-    whole,
+    toml_type,
+    whole_number,
 )
 
 
@@ -111,9 +111,9 @@ def named_target(value: Any, context: Context) -> TargetConfig:
 
 MODEL: Keys = {
     "name": ConfigKey(text, "text", "", "The model's name at the upstream."),
-    "context": ConfigKey(whole(1), "whole number", "-", "The context window, in tokens."),
+    "context": ConfigKey(whole_number(1), "whole number", "-", "The context window, in tokens."),
     "max_output": ConfigKey(
-        whole(1),
+        whole_number(1),
         "whole number",
         "-",
         "The longest answer, in tokens. Dragoman lowers requests for more to it.",
@@ -188,10 +188,16 @@ def price(value: Any, context: Context) -> PriceConfig:
 
 LOOPS: Keys = {
     "note_after": ConfigKey(
-        whole(0), "whole number", "0", "Add one note for the model after this many equal calls; 0: never."
+        whole_number(0),
+        "whole number",
+        "0",
+        "Add one note for the model after this many equal calls; 0: never.",
     ),
     "stop_after": ConfigKey(
-        whole(0), "whole number", "0", "Stop with a clear message after this many equal calls; 0: never."
+        whole_number(0),
+        "whole number",
+        "0",
+        "Stop with a clear message after this many equal calls; 0: never.",
     ),
 }
 
@@ -244,7 +250,7 @@ def client_key(value: Any, context: Context) -> KeyRef:
 def credential(value: Any, context: Context) -> CredentialSpec:
     if not isinstance(value, (str, dict)):
         hint = '; several keys are written as "credentials"' if isinstance(value, list) else ""
-        raise InvalidValue(f"must be text or a table, not {kind(cast(Any, value))}{hint}")
+        raise InvalidValue(f"must be text or a table, not {toml_type(cast(Any, value))}{hint}")
     try:
         spec = parse(cast(Any, value))
     except ValueError as error:

@@ -45,7 +45,7 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         named = {field for _, field, _, _ in string.Formatter().parse(self.path + self.count) if field}
         return [key for key in PLACE if key in named]
 
-    def answering(
+    def answer_request(
         self, path: str, members: Mapping[str, Any], betas: str, values: Mapping[str, str]
     ) -> tuple[str, Obj]:
         """The path and body of a request for an answer, from those of the protocol itself.
@@ -60,11 +60,11 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             body.setdefault(self.betas, features)
         return self._filled(self.path, values, tail=_VERSION.sub("", path), verb=verb), body
 
-    def passing(self, tail: str, values: Mapping[str, str]) -> str:
+    def other_path(self, tail: str, values: Mapping[str, str]) -> str:
         """The path of another endpoint. `tail` is the protocol's own path without its version."""
         return self._filled(self.others if values["model"] else self.others_unnamed, values, tail=tail)
 
-    def counting(self, members: Mapping[str, Any], values: Mapping[str, str]) -> tuple[str, Obj]:
+    def count_request(self, members: Mapping[str, Any], values: Mapping[str, str]) -> tuple[str, Obj]:
         """The path and body of a request to count the tokens of a request for an answer."""
         only = self.count_members
         body = {key: value for key, value in members.items() if only is None or key in only}

@@ -45,7 +45,7 @@ from .types import (
     UpstreamConfig,
 )
 from .upstream import upstream as read_upstream
-from .values import Context, InvalidValue, glob, has_wildcard, kind, nearest
+from .values import Context, InvalidValue, glob, has_wildcard, nearest, toml_type
 
 _TOP = (
     "server",
@@ -155,7 +155,7 @@ class _DocumentReader:
     def _routes(self) -> tuple[RouteConfig, ...]:
         raw = self._raw.get("routes", [])
         if not isinstance(raw, list):
-            self._report(("routes",), _DOUBLE_BRACKETS + kind(raw))
+            self._report(("routes",), _DOUBLE_BRACKETS + toml_type(raw))
             return ()
         found: list[RouteConfig] = []
         for index, item in enumerate(cast(list[Any], raw)):
@@ -164,7 +164,7 @@ class _DocumentReader:
 
     def _route(self, item: Any, path: KeyPath) -> list[RouteConfig]:
         if not isinstance(item, dict):
-            self._report(path, _DOUBLE_BRACKETS + kind(item))
+            self._report(path, _DOUBLE_BRACKETS + toml_type(item))
             return []
         raw = cast(dict[str, Any], item)
         fields = self._fields(raw, path, ROUTE, "[[routes]]")
@@ -233,7 +233,7 @@ class _DocumentReader:
     def _section(self, name: str, keys: Keys) -> dict[str, Any]:
         raw = self._raw.get(name, {})
         if not isinstance(raw, dict):
-            self._report((name,), f"{name} must be written as [{name}], not as {kind(raw)}")
+            self._report((name,), f"{name} must be written as [{name}], not as {toml_type(raw)}")
             return {}
         return self._fields(cast(dict[str, Any], raw), (name,), keys, f"[{name}]")
 
@@ -241,7 +241,7 @@ class _DocumentReader:
         """The tables below `name`: `[name.A]`, `[name.B]`."""
         raw = self._raw.get(name, {})
         if not isinstance(raw, dict):
-            self._report((name,), f"{name} must be written as [{name}.NAME], not as {kind(raw)}")
+            self._report((name,), f"{name} must be written as [{name}.NAME], not as {toml_type(raw)}")
             return {}
         found: dict[str, dict[str, Any]] = {}
         for key, value in cast(dict[str, Any], raw).items():
@@ -249,7 +249,8 @@ class _DocumentReader:
                 found[key] = cast(dict[str, Any], value)
             else:
                 self._report(
-                    (name, key), f'"{key}" in [{name}] must be a table, [{name}.{key}], not {kind(value)}'
+                    (name, key),
+                    f'"{key}" in [{name}] must be a table, [{name}.{key}], not {toml_type(value)}',
                 )
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .nested_keys import ConfigKey, Keys, command, search_url
-from .values import list_of, positive_duration, text, whole
+from .values import list_of, positive_duration, text, whole_number
 
 SEARCH: Keys = {
     "url": ConfigKey(
@@ -24,7 +24,9 @@ SEARCH: Keys = {
         "[]",
         "Environment variables that the program gets besides common ones.",
     ),
-    "max_uses": ConfigKey(whole(1, 50), "whole number", "5", "The most searches for one answer."),
-    "results": ConfigKey(whole(1, 20), "whole number", "5", "How many pages the model gets from a search."),
+    "max_uses": ConfigKey(whole_number(1, 50), "whole number", "5", "The most searches for one answer."),
+    "results": ConfigKey(
+        whole_number(1, 20), "whole number", "5", "How many pages the model gets from a search."
+    ),
     "timeout": ConfigKey(positive_duration, "time", '"10s"', "How long a search may take."),
 }

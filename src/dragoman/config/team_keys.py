@@ -9,7 +9,7 @@ from typing import Any
 
 from .limits import Budget, Rate, UsageLimits, one_per_period, parse_budget, parse_rate
 from .nested_keys import ConfigKey, Keys, client_key
-from .values import Context, InvalidValue, choice, glob, kind, list_of, text, whole
+from .values import Context, InvalidValue, choice, glob, list_of, text, toml_type, whole_number
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 NAME_RULE = 'has at most 64 letters, digits, ".", "_", "@" and "-", and starts with a letter or digit'
@@ -42,7 +42,7 @@ def team_name(value: Any, context: Context) -> str:
     return name
 
 
-def moment(value: Any, context: Context) -> float:
+def date_or_time(value: Any, context: Context) -> float:
     """A date or a time, as TOML's own type or as text. Without a zone, it is in UTC."""
     if isinstance(value, str):
         try:
@@ -54,7 +54,7 @@ def moment(value: Any, context: Context) -> float:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time())
     if not isinstance(value, datetime):
-        raise InvalidValue(f"must be a date or a time, not {kind(value)}")
+        raise InvalidValue(f"must be a date or a time, not {toml_type(value)}")
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
 
 
@@ -76,7 +76,7 @@ TEAM: Keys = {
     ),
     "rate": ConfigKey(_rate, "text", "-", 'Requests per `min`, `hour` or `day`: `"60/min"`.'),
     "tokens": ConfigKey(_rate, "text", "-", 'Tokens per `min`, `hour` or `day`: `"200k/min"`.'),
-    "streams": ConfigKey(whole(1), "whole number", "-", "Requests at the same time."),
+    "streams": ConfigKey(whole_number(1), "whole number", "-", "Requests at the same time."),
 }
 
 KEY: Keys = {
@@ -100,7 +100,7 @@ KEY: Keys = {
     ),
     **TEAM,
     "expires": ConfigKey(
-        moment, "date or time", "-", "From then on the key is refused; in UTC unless it names a zone."
+        date_or_time, "date or time", "-", "From then on the key is refused; in UTC unless it names a zone."
     ),
 }
 

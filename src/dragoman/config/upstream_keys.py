@@ -9,7 +9,18 @@ from ..protocols.registry import upstreams
 from . import network
 from .nested_keys import ConfigKey, Keys, credential, model, provider
 from .other_endpoints import OTHER_ENDPOINTS
-from .values import Context, choice, flag, flag_or, headers, list_of, place, positive_duration, text, whole
+from .values import (
+    Context,
+    choice,
+    flag,
+    flag_or,
+    headers,
+    list_of,
+    place_name,
+    positive_duration,
+    text,
+    whole_number,
+)
 
 
 def _protocol(value: Any, context: Context) -> str:
@@ -64,13 +75,16 @@ UPSTREAM: Keys = {
         "its protocol's",
         f"The header for the key: {_listed(_auths())}.",
     ),
-    "region": ConfigKey(place, "text", "-", "The AWS region of Bedrock: `us-east-1`."),
-    "project": ConfigKey(place, "text", "-", "The Google Cloud project of Vertex AI."),
+    "region": ConfigKey(place_name, "text", "-", "The AWS region of Bedrock: `us-east-1`."),
+    "project": ConfigKey(place_name, "text", "-", "The Google Cloud project of Vertex AI."),
     "location": ConfigKey(
-        place, "text", "-", "The location of Vertex AI: `global`, `us`, `eu`, or a region such as `us-east5`."
+        place_name,
+        "text",
+        "-",
+        "The location of Vertex AI: `global`, `us`, `eu`, or a region such as `us-east5`.",
     ),
     "api_version": ConfigKey(
-        place, "text", "-", "The dated version of Azure's API, for `azure-deployments`: `2024-10-21`."
+        place_name, "text", "-", "The dated version of Azure's API, for `azure-deployments`: `2024-10-21`."
     ),
     "headers": ConfigKey(headers, "table", "{}", "Extra headers to send."),
     "models": ConfigKey(
@@ -129,7 +143,7 @@ UPSTREAM: Keys = {
     ),
     "anthropic_version": ConfigKey(text, "text", '"2023-06-01"', "The `anthropic-version` header."),
     "default_max_tokens": ConfigKey(
-        whole(1),
+        whole_number(1),
         "whole number",
         "32000",
         "The `max_tokens` for Anthropic, which requires it, if the client sends none.",

@@ -68,14 +68,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{by_key[found[0]]}"?' if found else ""
 
 
-def kind(value: object) -> str:
+def toml_type(value: object) -> str:
     """The TOML type of `value`, for error texts."""
     return _KINDS.get(type(value), "a date or time")
 
 
 def text(value: Any, context: Context) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(f"must be text, not {kind(value)}")
+        raise InvalidValue(f"must be text, not {toml_type(value)}")
     if not value.strip():
         raise InvalidValue("must not be empty")
     return value.strip()
@@ -84,7 +84,7 @@ def text(value: Any, context: Context) -> str:
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]*")
 
 
-def place(value: Any, context: Context) -> str:
+def place_name(value: Any, context: Context) -> str:
     """A part of a host name or path: the name of a region, a project or a version."""
     name = text(value, context)
     if not _PLACE.fullmatch(name):
@@ -94,17 +94,17 @@ def place(value: Any, context: Context) -> str:
 
 def flag(value: Any, context: Context) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue(f"must be true or false, not {kind(value)}")
+        raise InvalidValue(f"must be true or false, not {toml_type(value)}")
     return value
 
 
-def whole(least: int, most: int | None = None) -> Read:
+def whole_number(least: int, most: int | None = None) -> Read:
     """A reader of whole numbers within bounds."""
     bounds = f"from {least} to {most}" if most is not None else f"of at least {least}"
 
     def read(value: Any, context: Context) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidValue(f"must be a whole number {bounds}, not {kind(value)}")
+            raise InvalidValue(f"must be a whole number {bounds}, not {toml_type(value)}")
         if value < least or (most is not None and value > most):
             raise InvalidValue(f"must be a whole number {bounds}, not {value}")
         return value
@@ -115,7 +115,7 @@ def whole(least: int, most: int | None = None) -> Read:
 def number(value: Any, context: Context) -> float:
     """A finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidValue(f"must be a number, not {kind(value)}")
+        raise InvalidValue(f"must be a number, not {toml_type(value)}")
     if not math.isfinite(value) or value < 0:
         raise InvalidValue(f"must be a number of at least 0, not {value}")
     return float(value)
@@ -131,7 +131,7 @@ def duration(value: Any, context: Context) -> float:
             )
         return float(found[1]) * _SECONDS[found[2]]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidValue(f"must be a number of seconds, not {kind(value)}")
+        raise InvalidValue(f"must be a number of seconds, not {toml_type(value)}")
     return number(value, context)
 
 
@@ -144,12 +144,12 @@ def positive_duration(value: Any, context: Context) -> float:
 
 def positive_size(value: Any, context: Context) -> int:
     """Bytes, as a number or with a unit: `"64MB"`. At least 1."""
-    return whole(1)(_bytes(value), context)
+    return whole_number(1)(_bytes(value), context)
 
 
 def size(value: Any, context: Context) -> int:
     """Bytes, as a number or with a unit. May be 0."""
-    return whole(0)(_bytes(value), context)
+    return whole_number(0)(_bytes(value), context)
 
 
 def _bytes(value: Any) -> Any:
@@ -179,7 +179,7 @@ def choice(*known: str) -> Read:
 
     def read(value: Any, context: Context) -> str:
         if not isinstance(value, str):
-            raise InvalidValue(f"must be {_either(known)}, not {kind(value)}")
+            raise InvalidValue(f"must be {_either(known)}, not {toml_type(value)}")
         if value not in known:
             raise InvalidValue(f'must be {_either(known)}, not "{value}"{nearest(value, known)}')
         return value
@@ -193,7 +193,7 @@ def flag_or(*known: str) -> Read:
     def read(value: Any, context: Context) -> bool | str:
         if isinstance(value, bool) or value in known:
             return value
-        raise InvalidValue(f"must be {_either(('true', 'false', *known))}, not {kind(value)}")
+        raise InvalidValue(f"must be {_either(('true', 'false', *known))}, not {toml_type(value)}")
 
     return read
 
@@ -205,7 +205,7 @@ def list_of(read: Read, *, allow_single: bool = False) -> Read:
         if not isinstance(value, list):
             if allow_single:
                 return (read(value, context),)
-            raise InvalidValue(f"must be a list, not {kind(value)}")
+            raise InvalidValue(f"must be a list, not {toml_type(value)}")
         found: list[Any] = []
         for index, item in enumerate(cast(list[Any], value)):
             try:
@@ -221,7 +221,7 @@ def list_of(read: Read, *, allow_single: bool = False) -> Read:
 
 def table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidValue(f"must be a table, not {kind(value)}")
+        raise InvalidValue(f"must be a table, not {toml_type(value)}")
     return cast(dict[str, Any], value)
 
 
@@ -289,13 +289,13 @@ def params(value: Any, context: Context) -> dict[str, Any]:
     return fields
 
 
-def names(known: Collection[str], what: str) -> Read:
+def names(known: Collection[str], noun: str) -> Read:
     """A reader of lists of `known` names. `what` says in errors what they name."""
 
     def read_one(value: Any, context: Context) -> str:
         name = text(value, context)
         if name not in known:
-            raise InvalidValue(f'names the {what} "{name}", which does not exist{nearest(name, known)}')
+            raise InvalidValue(f'names the {noun} "{name}", which does not exist{nearest(name, known)}')
         return name
 
     def read(value: Any, context: Context) -> frozenset[str]:

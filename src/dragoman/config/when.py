@@ -7,7 +7,7 @@ from typing import Any
 from ..profiles import PROFILES
 from .nested_keys import ConfigKey, Keys, read_table
 from .route_types import WhenConfig
-from .values import Context, InvalidValue, flag, glob, list_of, nearest, text, whole
+from .values import Context, InvalidValue, flag, glob, list_of, nearest, text, whole_number
 
 
 def _client(value: Any, context: Context) -> str:
@@ -35,7 +35,7 @@ WHEN: Keys = {
         "The request offers a tool with one of these names. `web_search` is also a provider's own search.",
     ),
     "tokens_over": ConfigKey(
-        whole(0), "whole number", "-", "The prompt has more tokens, as Dragoman estimates them."
+        whole_number(0), "whole number", "-", "The prompt has more tokens, as Dragoman estimates them."
     ),
 }
 """In the order in which conditions are checked: the estimate of tokens takes longest."""

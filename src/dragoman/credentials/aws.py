@@ -51,11 +51,11 @@ class AwsReader:
         return await asyncio.to_thread(self._read, force)
 
     def _read(self, force: bool) -> Reading | ReadProblem:
-        modules = cloud_library.load("bedrock", *_MODULES)
+        modules = cloud_library.import_library("bedrock", *_MODULES)
         if isinstance(modules, ReadProblem):
             return modules
         sessions, auth, requests, exceptions = modules
-        places = cloud_library.places(self._environment, _VARIABLES, self._paths())
+        places = cloud_library.content_digest(self._environment, _VARIABLES, self._paths())
         try:
             if force or self._found is None or places != self._seen:
                 session = sessions.Session(profile=self._spec.profile or None)
@@ -64,7 +64,7 @@ class AwsReader:
                 self._seen = places
             frozen = None if self._found is None else self._found.get_frozen_credentials()
         except (exceptions.BotoCoreError, exceptions.ClientError, OSError, ValueError) as error:
-            return cloud_library.refused("AWS gives no credentials", error)
+            return cloud_library.library_problem("AWS gives no credentials", error)
         if frozen is None or not frozen.access_key or not frozen.secret_key:
             return ReadProblem(
                 "AWS credentials were not found; sign in (`aws sso login`), set AWS_PROFILE or "

@@ -17,7 +17,7 @@ PAUSE = 5.0
 """Seconds before the next read after a failed one: the library has already retried."""
 
 
-def load(extra: str, *modules: str) -> list[ModuleType] | ReadProblem:
+def import_library(extra: str, *modules: str) -> list[ModuleType] | ReadProblem:
     """Import the modules. `extra` is the extra of Dragoman that installs them."""
     # The reader logs what went wrong, in one line. The libraries would write tracebacks beside it.
     library = logging.getLogger(modules[0].partition(".")[0])
@@ -29,7 +29,7 @@ def load(extra: str, *modules: str) -> list[ModuleType] | ReadProblem:
         return ReadProblem(f"{error.name} is not installed; run `pip install 'dragoman[{extra}]'`")
 
 
-def refused(what: str, error: Exception) -> ReadProblem:
+def library_problem(what: str, error: Exception) -> ReadProblem:
     """The problem for an error of a library. Only its first line: the rest may quote an answer."""
     why = (str(error).strip() or type(error).__name__).partition("\n")[0]
     return ReadProblem(f"{what}: {why[:_LONGEST]}")
@@ -42,7 +42,9 @@ def stamp(environment: Mapping[str, str], variables: Iterable[str], paths: Itera
     return Stamp((*(hash(environment.get(name)) for name in variables), *files.marks), files.settled)
 
 
-def places(environment: Mapping[str, str], variables: Iterable[str], paths: Iterable[str]) -> tuple[int, ...]:
+def content_digest(
+    environment: Mapping[str, str], variables: Iterable[str], paths: Iterable[str]
+) -> tuple[int, ...]:
     """Equal as long as a library would read the same there. Unlike `stamp`, it reads the files."""
     contents: list[bytes | None] = []
     for path in paths:

@@ -38,7 +38,7 @@ class EntraReader:
         return await asyncio.to_thread(self._read)
 
     def _read(self) -> Reading | ReadProblem:
-        modules = cloud_library.load("azure", *_MODULES)
+        modules = cloud_library.import_library("azure", *_MODULES)
         if isinstance(modules, ReadProblem):
             return modules
         identity, exceptions = modules
@@ -47,6 +47,6 @@ class EntraReader:
             with identity.DefaultAzureCredential() as credential:
                 found = credential.get_token(self._scope)
         except (exceptions.AzureError, OSError, ValueError) as error:
-            return cloud_library.refused("Entra ID gives no token", error)
+            return cloud_library.library_problem("Entra ID gives no token", error)
         secret = Secret(found.token)
         return Reading(secret, float(found.expires_on), sign=cloud_library.bearer(secret))

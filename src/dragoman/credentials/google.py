@@ -54,11 +54,11 @@ class GoogleReader:
         return await asyncio.to_thread(self._read, force)
 
     def _read(self, force: bool) -> Reading | ReadProblem:
-        modules = cloud_library.load("vertex", *_MODULES)
+        modules = cloud_library.import_library("vertex", *_MODULES)
         if isinstance(modules, ReadProblem):
             return modules
         auth, transport, exceptions = modules
-        places = cloud_library.places(self._environment, _VARIABLES, (self._file(),))
+        places = cloud_library.content_digest(self._environment, _VARIABLES, (self._file(),))
         try:
             if force or self._found is None or places != self._seen:
                 self._found, self._seen = self._load(auth), places
@@ -66,7 +66,7 @@ class GoogleReader:
             if not found.valid:
                 found.refresh(transport.Request())
         except (exceptions.GoogleAuthError, OSError, ValueError) as error:
-            return cloud_library.refused("Google gives no token", error)
+            return cloud_library.library_problem("Google gives no token", error)
         secret = Secret(found.token)
         # google-auth's times are UTC without a zone.
         expires = None if found.expiry is None else found.expiry.replace(tzinfo=UTC).timestamp()

@@ -19,7 +19,7 @@ import msgspec
 from .base import ReadProblem
 from .file import load
 from .secret import Secret
-from .values import ABSOLUTE, RELATIVE, Json, as_json, as_table, expiry, jwt_expiry, member, moment
+from .values import ABSOLUTE, RELATIVE, Json, as_json, as_table, expiry, jwt_expiry, member, parse_time
 
 ACCESS = ("access_token", "accessToken", "access", "token")
 REFRESH = ("refresh_token", "refreshToken", "refresh")
@@ -118,9 +118,9 @@ def _update(table: dict[str, Json], new: Grant, now: float) -> None:
 
 def _same_format(old: Json, at: float) -> Json:
     """`at` in the format that the program used: seconds, milliseconds or ISO 8601, as text or number."""
-    if isinstance(old, str) and moment(old) is not None and not old.isdigit():
+    if isinstance(old, str) and parse_time(old) is not None and not old.isdigit():
         return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    number = int(at * 1000) if (moment(old) or 0.0) != float(old or 0) else int(at)
+    number = int(at * 1000) if (parse_time(old) or 0.0) != float(old or 0) else int(at)
     return str(number) if isinstance(old, str) else number
 
 

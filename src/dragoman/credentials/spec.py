@@ -102,7 +102,7 @@ def _parse_text(text: str) -> CredentialSpec:
         case "client" | "none" | "aws" | "google" | "entra" as alone if not colon:
             return CredentialSpec(kind=alone)
         case known if not colon and (tables := known_tables(known)):
-            return _in_order([_parse_table(table) for table in tables])
+            return _first_that_works([_parse_table(table) for table in tables])
         case "env" | "file" | "command" as place if colon:
             return _parse_table({place: rest})
         case "sqlite" if colon:
@@ -126,7 +126,7 @@ def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
     kind = kinds[0]
     options = _OPTIONS[kind]
     if kind == "sqlite" and isinstance(table[kind], list):
-        return _several(table, cast("list[object]", table[kind]))
+        return _several_files(table, cast("list[object]", table[kind]))
     values: dict[str, Any] = {"kind": kind}
     for option, value in table.items():
         if option not in options:
@@ -148,24 +148,24 @@ def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
     return spec
 
 
-def _several(table: Mapping[str, Any], paths: list[object]) -> CredentialSpec:
+def _several_files(table: Mapping[str, Any], paths: list[object]) -> CredentialSpec:
     """The same row of several files."""
     if not paths:
         raise ValueError("`sqlite` of a credential must name a file, or a list of files")
-    return _in_order([_parse_table({**table, "sqlite": path}) for path in paths])
+    return _first_that_works([_parse_table({**table, "sqlite": path}) for path in paths])
 
 
-def _in_order(specs: list[CredentialSpec]) -> CredentialSpec:
+def _first_that_works(specs: list[CredentialSpec]) -> CredentialSpec:
     return msgspec.structs.replace(specs[0], otherwise=tuple(specs[1:]))
 
 
 def _unknown(kind: str, option: str, options: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(option, options, 1)
     hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(f'`{name}`' for name in options)}"
-    return f"`{option}` is not an option of {_a(kind)} credential; {hint}"
+    return f"`{option}` is not an option of {_with_article(kind)} credential; {hint}"
 
 
-def _a(kind: str) -> str:
+def _with_article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeo" else f"a {kind}"
 
 

@@ -95,7 +95,7 @@ def extract_protobuf(data: bytes, path: str, expires: str) -> Reading | ReadProb
     if not token:
         return ReadProblem(f"has no text at `{path}`: sign in again with the program that owns it")
     at = protobuf.find(found.message, protobuf.parse_path(expires)) if expires else None
-    return _reading(token, moment(at.value) if isinstance(at, protobuf.FieldValue) else None)
+    return _reading(token, parse_time(at.value) if isinstance(at, protobuf.FieldValue) else None)
 
 
 def from_output(data: bytes, field: str, *, now: float) -> Reading | ReadProblem:
@@ -129,7 +129,7 @@ def member(node: Json, field: str) -> tuple[Json, Mapping[str, Json]]:
 def expiry(table: Mapping[str, Json], *, since: float) -> float | None:
     """When the token in this object expires, in seconds since the epoch. `since` is when it was written."""
     for name in ABSOLUTE:
-        if (at := moment(table.get(name))) is not None:
+        if (at := parse_time(table.get(name))) is not None:
             return at
     for name in RELATIVE:
         if (seconds := _number(table.get(name))) is not None:
@@ -142,7 +142,7 @@ def renewal(expires: float, now: float) -> float:
     return expires - min(60.0, (expires - now) / 10)
 
 
-def moment(value: Json) -> float | None:
+def parse_time(value: Json) -> float | None:
     """A point in time as programs write it: seconds, milliseconds, or ISO 8601.
 
     >>> moment(1_700_000_000), moment(1_700_000_000_000), moment("2023-11-14T22:13:20Z")
@@ -182,7 +182,7 @@ def jwt_expiry(token: str) -> float | None:
         claims = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
     except (binascii.Error, ValueError):
         return None
-    return moment(as_table(as_json(claims)).get("exp"))
+    return parse_time(as_table(as_json(claims)).get("exp"))
 
 
 def _plain(text: str) -> Reading | ReadProblem:

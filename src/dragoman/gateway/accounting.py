@@ -53,7 +53,7 @@ def count_usage(state: State, handler: Handler, usage: Usage, *, answered: bool)
     state.metrics.key(track.key).count(usage, cost)
 
 
-def count_own_question(
+def count_side_question(
     state: State, track: Track, upstream: UpstreamConfig, model: str, usage: Usage
 ) -> None:
     """Count a question that Dragoman asked itself, to serve the exchange of `track`."""

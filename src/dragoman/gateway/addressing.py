@@ -15,7 +15,7 @@ from ..routing.router import merge_params
 from .keyring import beta_features
 
 
-def addressed(
+def build_request(
     upstream: UpstreamConfig,
     model: str,
     outgoing: Outgoing,
@@ -27,11 +27,11 @@ def addressed(
     path, hosting = outgoing.path, upstream.hosting
     if hosting is not None:
         features = beta_features(upstream, betas)
-        path, members = hosting.answering(path, members, features, upstream.fields(model))
+        path, members = hosting.answer_request(path, members, features, upstream.fields(model))
     return upstream.url(path), msgspec.json.encode(members)
 
 
-def counted(
+def build_count_request(
     upstream: UpstreamConfig, model: str, outgoing: Outgoing, counting: Counting
 ) -> tuple[str, bytes] | None:
     """The URL and the body of a request to count tokens. None: the platform cannot count them."""
@@ -41,7 +41,7 @@ def counted(
         return None
     if hosting is not None:
         members = body if hosting.count_members is None else outgoing.members
-        path, body = hosting.counting(members, upstream.fields(model))
+        path, body = hosting.count_request(members, upstream.fields(model))
     return upstream.url(path), msgspec.json.encode(body)
 
 
@@ -55,7 +55,7 @@ def needed_betas(
     refused = () if target.strict else target.takes.refused_betas
     if not (outgoing.betas or refused):
         return client
-    names = _wanted(client, outgoing, header)
+    names = _wanted_betas(client, outgoing, header)
     kept = [] if "*" in refused else [name for name in names if name not in refused]
     return {**client, header: ",".join(kept)}
 
@@ -67,12 +67,12 @@ def dropped_betas(
     if not target.takes.refused_betas:
         return ()
     kept = needed_betas(client, outgoing, header, target).get(header, "").split(",")
-    dropped = [name for name in _wanted(client, outgoing, header) if name not in kept]
+    dropped = [name for name in _wanted_betas(client, outgoing, header) if name not in kept]
     if not dropped:
         return ()
     return (Notice("betas-dropped", header, f"the upstream refuses beta features: {', '.join(dropped)}"),)
 
 
-def _wanted(client: Mapping[str, str], outgoing: Outgoing, header: str) -> list[str]:
+def _wanted_betas(client: Mapping[str, str], outgoing: Outgoing, header: str) -> list[str]:
     names = [*client.get(header, "").split(","), *outgoing.betas]
     return [name for name in map(str.strip, names) if name]

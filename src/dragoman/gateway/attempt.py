@@ -30,7 +30,7 @@ from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import ClientGone, HttpAnswer
 from . import conversation_state, images
-from .addressing import addressed, dropped_betas, needed_betas
+from .addressing import build_request, dropped_betas, needed_betas
 from .errors import midstream_failure
 from .forced_calls import forced_request
 from .incoming_request import IncomingRequest
@@ -38,7 +38,7 @@ from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .preparing import prepare
 from .prompt_fingerprints import fingerprint_prompt
 from .reply import StreamReply, whole_reply
-from .searching import Searching
+from .searching import SearchRunner
 from .state import State
 from .upstream import UpstreamCall
 
@@ -80,7 +80,7 @@ class Attempt:
         """The upstream's key could not be read, so nothing was sent."""
         self._events: list[Event] = []
         """The answer so far, as the client gets it."""
-        self._search: Searching | None = None
+        self._search: SearchRunner | None = None
         """Set if Dragoman runs the searches that the model asks for."""
         self._call: UpstreamCall
         self._received = 0
@@ -125,7 +125,7 @@ class Attempt:
             ready = await prepare(state, request, choice, incoming)
             request = ready.request
             if ready.search is not None:
-                self._search = Searching(
+                self._search = SearchRunner(
                     self._config.search, ready.search, state.pool, state.env, self._add_notice
                 )
             outgoing = self._wire.write_request(request, choice.target)
@@ -311,7 +311,7 @@ class Attempt:
         choice, track = self._choice, self.track
         betas = needed_betas(self._incoming.betas, outgoing, self._wire.beta_header, choice.target)
         upstream = choice.upstream
-        url, body = addressed(upstream, choice.model, outgoing, choice.params, betas)
+        url, body = build_request(upstream, choice.model, outgoing, choice.params, betas)
         headers = None
         if refused is None:
             headers = self._state.keyring.cached_headers(upstream, url, self._incoming.caller, betas)

@@ -22,7 +22,7 @@ from ..routing.token_estimate import prompt_tokens
 from ..transport.server import HttpRequest, HttpResponse, RefusedRequest, json_response
 from ..wire.surrogates import replace_lone_surrogates
 from . import spending
-from .addressing import counted, needed_betas
+from .addressing import build_count_request, needed_betas
 from .caller import Caller
 from .conversation import conversation_of
 from .errors import body_refused, error_response, limit_reached
@@ -48,10 +48,10 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
             _request_body(counting, await http.read()), replace_lone_surrogates(http.target)
         )
         caller = Caller(http)
-        who = caller.identify(state.keys)
-        who.identity.check_model(request.model)
-        await spending.count_only(state, who.identity)
-        tokens = await _upstream_count(state, request, caller, who.key)
+        caller_identity = caller.identify(state.keys)
+        caller_identity.identity.check_model(request.model)
+        await spending.count_only(state, caller_identity.identity)
+        tokens = await _upstream_count(state, request, caller, caller_identity.key)
     except LimitReached as error:
         return error_response(client, limit_reached(error), id, headers)
     except RefusedRequest as refusal:
@@ -114,7 +114,7 @@ async def _ask(
     # What cannot be carried over hardly changes the number, so `strict` does not matter here.
     target = msgspec.structs.replace(state.learned.applied(choice).target, strict=False)
     outgoing = wire.write_request(request, target)
-    asked = counted(upstream, choice.model, outgoing, counting)
+    asked = build_count_request(upstream, choice.model, outgoing, counting)
     if asked is None:
         return None
     url, body = asked

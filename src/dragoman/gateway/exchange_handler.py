@@ -30,7 +30,7 @@ from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
 from ..wire.surrogates import replace_lone_surrogates
-from .accounting import account, count_own_question, count_usage
+from .accounting import account, count_side_question, count_usage
 from .attempt import Attempt
 from .caller import Caller, CallerIdentity
 from .client_settings import ClientSettings
@@ -137,9 +137,9 @@ class ExchangeHandler:
         caller = Caller(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
-        who = caller.identify(state.keys)
-        track.key, track.team = who.identity.name, who.identity.team
-        self._scope = who.scope
+        caller_identity = caller.identify(state.keys)
+        track.key, track.team = caller_identity.identity.name, caller_identity.identity.team
+        self._scope = caller_identity.scope
         request = self._read(await http.read(), caller)
         track.model = request.model
         track.stream = request.stream
@@ -148,8 +148,8 @@ class ExchangeHandler:
         settings = state.client_settings.of(profile, self.client)
         if state.tracing is not None:
             self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
-        await self._admit(request, caller, who.identity, profile)
-        incoming = await self._incoming(request, caller, who, settings, profile)
+        await self._admit(request, caller, caller_identity.identity, profile)
+        incoming = await self._incoming(request, caller, caller_identity, settings, profile)
         if request.stream:
             self.reply = StreamReply(http, self.client, settings, track, state.keepalive_timer)
             self.reply.keep_alive()
@@ -188,12 +188,12 @@ class ExchangeHandler:
         self,
         request: Request,
         caller: Caller,
-        who: CallerIdentity,
+        caller_identity: CallerIdentity,
         settings: ClientSettings,
         profile: Profile,
     ) -> IncomingRequest:
         state, http = self._state, self._http
-        scope = who.scope
+        scope = caller_identity.scope
         memory = http.memory if isinstance(http, SocketRequest) else None
         previous = None
         if request.settings.previous_response_id is not None:
@@ -203,7 +203,7 @@ class ExchangeHandler:
             client=self.client,
             request=request,
             previous=previous,
-            caller=who.key,
+            caller=caller_identity.key,
             betas=caller.betas,
             session=caller.session,
             track=self.track,
@@ -211,7 +211,7 @@ class ExchangeHandler:
             freeform=settings.freeform,
             scope=scope,
             profile=profile,
-            count=self._count_own_question,
+            count=self._count_side_question,
             memory=memory,
         )
         self.track.session = session_id(scope, incoming.conversation())
@@ -262,10 +262,10 @@ class ExchangeHandler:
             except UpstreamFailed as error:
                 # The traceback refers to this frame, and this frame to the error: a reference cycle.
                 failed = error.with_traceback(None)
-                self._attempted(choice, attempt)
+                self._count_attempt(choice, attempt)
             except BaseException as error:
                 health.abandoned(choice)  # the client left, or its request was invalid
-                self._attempted(choice, attempt, left=not isinstance(error, DragomanError))
+                self._count_attempt(choice, attempt, left=not isinstance(error, DragomanError))
                 raise
             else:
                 self._record_result(choice, attempt)
@@ -295,18 +295,18 @@ class ExchangeHandler:
             tries += 1
             delay = health.retry_delay(choice, failed, attempt, tries, self._config.server.retries)
             if delay is None:
-                return health.explained(choice, failure)
+                return health.explain_failure(choice, failure)
             await asyncio.sleep(delay)
 
-    def _attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
+    def _count_attempt(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
         """Count what an attempt used. `left`: the client did not wait for its end."""
         if self._spending is not None:
-            self._spending.attempted(choice, attempt, left=left)
+            self._spending.count_attempt(choice, attempt, left=left)
 
-    def _count_own_question(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
-        count_own_question(self._state, self.track, upstream, model, usage)
+    def _count_side_question(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
+        count_side_question(self._state, self.track, upstream, model, usage)
         if self._spending is not None:
-            self._spending.used(upstream, model, usage)
+            self._spending.count_usage(upstream, model, usage)
 
     async def _settle(self) -> None:
         if self._spending is not None:
@@ -314,7 +314,7 @@ class ExchangeHandler:
 
     async def _end(self, choice: ChosenTarget, attempt: Attempt) -> HttpAnswer:
         """Send the end of the answer. What it used is counted first: the client may ask again at once."""
-        self._attempted(choice, attempt)
+        self._count_attempt(choice, attempt)
         await self._settle()
         return attempt.finished() if self.reply is None else await self.reply.end(attempt.last)
 

@@ -34,11 +34,11 @@ class NoSuchExchange(DragomanError):
 
 def routes(state: State) -> list[Route]:
     return [
-        Route("GET", "/exchanges", with_errors(state, _list)),
+        Route("GET", "/exchanges", with_errors(state, _list_exchanges)),
         Route("GET", "/exchanges/live", with_errors(state, live)),
-        Route("GET", "/exchanges/{id}", with_errors(state, _one)),
-        Route("GET", "/exchanges/{id}/bytes", with_errors(state, _bytes)),
-        Route("GET", "/exchanges/{id}/recording", with_errors(state, _recording)),
+        Route("GET", "/exchanges/{id}", with_errors(state, _get_receipt)),
+        Route("GET", "/exchanges/{id}/bytes", with_errors(state, _get_bytes)),
+        Route("GET", "/exchanges/{id}/recording", with_errors(state, _get_recording)),
         Route("POST", "/exchanges/{id}/replay", with_errors(state, _replay)),
     ]
 
@@ -55,7 +55,7 @@ def with_errors(state: State, handler: _ApiHandler) -> Handler:
     return handle
 
 
-async def _list(state: State, request: HttpRequest) -> HttpResponse:
+async def _list_exchanges(state: State, request: HttpRequest) -> HttpResponse:
     query = parse_query(request.query)
     identity = identity_of(state.keys, request)
     if not identity.sees_all:
@@ -70,7 +70,7 @@ async def _list(state: State, request: HttpRequest) -> HttpResponse:
     return json_answer(state.redactor.scrub(msgspec.json.encode(page)))
 
 
-async def _one(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_receipt(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     identity = identity_of(state.keys, request)
     track = track_of(state, id)
@@ -88,12 +88,12 @@ async def _one(state: State, request: HttpRequest) -> HttpResponse:
     return json_answer(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
-async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_bytes(state: State, request: HttpRequest) -> HttpResponse:
     shown = await asyncio.to_thread(sides, await track_with_bytes(state, request), state.redactor)
     return json_answer(msgspec.json.encode(shown))
 
 
-async def _recording(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     data = await asyncio.to_thread(dump, await track_with_bytes(state, request), state.redactor)
     headers = {

@@ -58,12 +58,12 @@ class Descriptions:
         task = self._asked.get(key)
         if task is None:
             task = self._asked[key] = asyncio.create_task(self._ask(key, image, target, describe))
-            task.add_done_callback(lambda done: self._over(key, done))
+            task.add_done_callback(lambda done: self._task_done(key, done))
         # Other clients may wait for the same task. A client that disconnects must not cancel it.
         return await asyncio.shield(task)
 
     async def _ask(self, key: str, image: Media, target: TargetConfig, describe: Describe) -> str:
-        known = await self._known(key)
+        known = await self._stored(key)
         if known is not None:
             return known
         request = Request(
@@ -79,7 +79,7 @@ class Descriptions:
             await self._store.put([StoredEntry(Key(DESCRIPTIONS, key), words.encode("utf-8", "replace"))])
         return words
 
-    async def _known(self, key: str) -> str | None:
+    async def _stored(self, key: str) -> str | None:
         """The description in the store. Another process may have asked for it."""
         wanted = Key(DESCRIPTIONS, key)
         try:
@@ -88,7 +88,7 @@ class Descriptions:
             return None
         return None if found is None else found.decode()
 
-    def _over(self, key: str, task: asyncio.Task[str]) -> None:
+    def _task_done(self, key: str, task: asyncio.Task[str]) -> None:
         self._asked.pop(key, None)
         if not task.cancelled():
             # Marks the exception as retrieved: asyncio would log it if no client waits any more.
@@ -132,23 +132,23 @@ async def replace_images(
     notices = _notices(described, len(images) - described, target, failed)
     if strict and described < len(images):
         raise BadRequest(notices[-1].message, "messages")
-    messages = tuple(_replaced(message, words) for message in request.messages)
+    messages = tuple(_with_descriptions(message, words) for message in request.messages)
     return request.changed(messages=messages), notices
 
 
 def _notices(described: int, named: int, target: TargetConfig | None, failed: set[str]) -> tuple[Notice, ...]:
     notices: list[Notice] = []
     if described and target is not None:
-        by = f"{_counted(described)} described by {target.upstream}/{target.model}"
+        by = f"{_image_count(described)} described by {target.upstream}/{target.model}"
         notices.append(Notice("images-described", "messages", by))
     if named:
         why = f"; the description failed: {'; '.join(sorted(failed))}" if failed else ""
-        blind = f"the model cannot see images: {_counted(named)} replaced by a placeholder{why}"
+        blind = f"the model cannot see images: {_image_count(named)} replaced by a placeholder{why}"
         notices.append(Notice("images-replaced", "messages", blind))
     return tuple(notices)
 
 
-def _counted(images: int) -> str:
+def _image_count(images: int) -> str:
     return "1 image was" if images == 1 else f"{images} images were"
 
 
@@ -162,7 +162,7 @@ def _images(parts: tuple[Part, ...]) -> list[Media]:
     return found
 
 
-def _replaced(message: Message, words: Mapping[str, str]) -> Message:
+def _with_descriptions(message: Message, words: Mapping[str, str]) -> Message:
     if not _images(message.parts):
         return message
     parts = tuple(_part(part, words) for part in message.parts)

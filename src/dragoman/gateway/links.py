@@ -22,7 +22,7 @@ def gateway_url(http: HttpRequest, secure: bool) -> str:
     return f"{scheme if scheme == 'https' else 'http'}://{http.headers.get('host', '')}"
 
 
-def linked(url: str, upstream: UpstreamConfig, gateway: str) -> str:
+def to_gateway_url(url: str, upstream: UpstreamConfig, gateway: str) -> str:
     """`url`, at the gateway if it is one of the upstream's. Other URLs stay."""
     try:
         parsed, own = parse(url), parse(upstream.base_url)
@@ -41,7 +41,7 @@ def with_key(url: str, gateway: str, keys: KeyTable, presented: Iterable[Secret]
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'key': valid.reveal()})}"
 
 
-def relinked(body: bytes, members: tuple[str, ...], upstream: UpstreamConfig, gateway: str) -> bytes:
+def with_gateway_urls(body: bytes, members: tuple[str, ...], upstream: UpstreamConfig, gateway: str) -> bytes:
     """A JSON body in which each of these members has a URL of the gateway."""
     if not members:
         return body
@@ -49,6 +49,6 @@ def relinked(body: bytes, members: tuple[str, ...], upstream: UpstreamConfig, ga
     pattern = re.compile(rf'("(?:{names})"\s*:\s*")([^"\\]*)"'.encode())
 
     def change(found: re.Match[bytes]) -> bytes:
-        return found[1] + linked(found[2].decode(), upstream, gateway).encode() + b'"'
+        return found[1] + to_gateway_url(found[2].decode(), upstream, gateway).encode() + b'"'
 
     return pattern.sub(change, body)

@@ -13,18 +13,18 @@ from .state import State
 
 
 def routes(state: State) -> list[Route]:
-    async def every(request: HttpRequest) -> HttpResponse:
-        return await _all(state, request)
+    async def list_models(request: HttpRequest) -> HttpResponse:
+        return await _list_models(state, request)
 
-    async def one(request: HttpRequest) -> HttpResponse:
-        return _one(state, request)
+    async def get_model(request: HttpRequest) -> HttpResponse:
+        return _get_model(state, request)
 
     roots = dict.fromkeys(root for client in served_protocols() for root in client.endpoints.roots)
-    handlers: dict[str, Handler] = {"/models": every, "/models/{model:.+}": one}
+    handlers: dict[str, Handler] = {"/models": list_models, "/models/{model:.+}": get_model}
     return [Route("GET", root + path, handler) for root in roots for path, handler in handlers.items()]
 
 
-async def _all(state: State, request: HttpRequest) -> HttpResponse:
+async def _list_models(state: State, request: HttpRequest) -> HttpResponse:
     identity = identity_of(state.keys, request)
     names = await state.catalogue.models(state.config)
     if identity.models:
@@ -46,7 +46,7 @@ def _allowed_name(state: State, identity: Identity, name: str) -> str | None:
         return None
 
 
-def _one(state: State, request: HttpRequest) -> HttpResponse:
+def _get_model(state: State, request: HttpRequest) -> HttpResponse:
     """One model. Every name exists that has a route, listed or not."""
     client = client_of(request)
     name = request.parts["model"].removeprefix(client.listing.prefix)

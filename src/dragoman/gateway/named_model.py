@@ -38,7 +38,9 @@ def model_in(body: bytes, content_type: str) -> str:
         raise BadRequest("must be a string", "model") from None
 
 
-def renamed(body: bytes, content_type: str, model: str, *, within: str = "", prefix: str = "") -> bytes:
+def with_model_name(
+    body: bytes, content_type: str, model: str, *, within: str = "", prefix: str = ""
+) -> bytes:
     """The body with `model` in the place of the model's name. A body without a name stays as it is.
 
     `within` is a member with a list of objects that name the model, too. A name that has `prefix` keeps it.

@@ -50,8 +50,8 @@ class OrphanedExchanges:
         """The outcome in the note of each exchange."""
         self._subscription = Subscription(records=False, wake=self._on_change)
         tap.subscribe(self._subscription)
-        shared.on_connect(self._note_again)
-        self._looking = asyncio.get_running_loop().create_task(self._look())
+        shared.on_connect(self._renew_notes)
+        self._looking = asyncio.get_running_loop().create_task(self._take_orphans())
 
     def _on_change(self, track: Track) -> None:
         if track.choice is None or self._noted.get(track.id) == track.outcome:
@@ -70,13 +70,13 @@ class OrphanedExchanges:
         self._noted.pop(id, None)
         self._shared.note(id, None)
 
-    def _note_again(self) -> None:
+    def _renew_notes(self) -> None:
         """The notes may be gone: the server of the shared state was restarted."""
         for track in self._tap.running.values():
             if track.choice is not None:
                 self._note(track)
 
-    async def _look(self) -> None:
+    async def _take_orphans(self) -> None:
         while True:
             await asyncio.sleep(_LOOK * random.uniform(0.5, 1.0))
             if self._shared.problem:

@@ -33,12 +33,12 @@ class NotOwned(DragomanError):
     fault: Fault = "client"
 
 
-def shares_account(who: CallerIdentity, upstream: UpstreamConfig) -> bool:
+def shares_account(caller: CallerIdentity, upstream: UpstreamConfig) -> bool:
     """Does the client see files of others at `upstream`, and may it not?
 
     A client that sends its own key of the upstream has an account of its own.
     """
-    return not who.identity.sees_all and (upstream.credential.kind != "client" or who.key is None)
+    return not caller.identity.sees_all and (upstream.credential.kind != "client" or caller.key is None)
 
 
 class Ownership:
@@ -57,7 +57,7 @@ class Ownership:
                 "batches that it made through this gateway"
             )
 
-    async def answered(
+    async def process_answer(
         self, upstream: str, endpoint: OtherEndpoint, method: str, parts: Mapping[str, str], body: bytes
     ) -> bytes:
         """Remember what a successful answer names. Returns the answer, a list without what others made."""

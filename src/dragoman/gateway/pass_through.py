@@ -38,7 +38,7 @@ from .caller import Caller, CallerIdentity
 from .errors import body_refused, error_response, from_refusal, limit_reached
 from .ids import new_id
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
-from .links import gateway_url, linked, relinked, with_key
+from .links import gateway_url, to_gateway_url, with_gateway_urls, with_key
 from .named_model import model_in
 from .other_routes import NotPassed, choices
 from .ownership import Ownership, shares_account
@@ -144,11 +144,15 @@ class PassThrough:
             raise NotFound  # such a path leads elsewhere at the upstream, with the upstream's key
         track.secrets += caller.keys
         self._state.redactor.learn(caller.keys)
-        who = caller.identify(self._state.keys)
-        track.key, track.team, self._key = who.identity.name, who.identity.team, who.key
+        caller_identity = caller.identify(self._state.keys)
+        track.key, track.team, self._key = (
+            caller_identity.identity.name,
+            caller_identity.identity.team,
+            caller_identity.key,
+        )
         if endpoint.model:
             self._body = await http.read()
-        track.record_client_request(http.method, caller.target, caller.headers, _kept(self._body))
+        track.record_client_request(http.method, caller.target, caller.headers, _recordable(self._body))
         track.notices = (
             Notice("passed-through", http.path, "the request and its answer pass as they are", warning=False),
         )
@@ -161,18 +165,18 @@ class PassThrough:
             targets = choices(self._state, self.client, endpoint, self._model)
         except NotPassed as error:
             raise NotPassed(f"{http.method} {http.path}: {error.message}") from None
-        await self._admit(who, targets[0])
+        await self._admit(caller_identity, targets[0])
         return await self._try_targets(targets)
 
-    async def _admit(self, who: CallerIdentity, choice: ChosenTarget) -> None:
+    async def _admit(self, caller_identity: CallerIdentity, choice: ChosenTarget) -> None:
         """Check that the key may do this, and reserve what the request may use of its limits."""
-        identity, endpoint, http = who.identity, self._endpoint, self._http
+        identity, endpoint, http = caller_identity.identity, self._endpoint, self._http
         if identity.models and not self._model:
             raise ModelNotAllowed(
                 f'the key "{identity.name}" may use certain models only, and this request names none'
             )
         identity.check_model(self._model)
-        if (endpoint.names or "id" in http.parts) and shares_account(who, choice.upstream):
+        if (endpoint.names or "id" in http.parts) and shares_account(caller_identity, choice.upstream):
             self._ownership = Ownership(self._state.store, identity.name)
             await self._ownership.check(choice.upstream.name, http.parts)
         if limits := self._state.limiter.meters(identity):
@@ -253,7 +257,7 @@ class PassThrough:
         if headers.credential is not None:
             track.attempts[-1].key = headers.credential.fingerprint
         track.secrets += [secret for secret in headers.secrets if secret not in track.secrets]
-        kept = _kept(body) if isinstance(body, bytes) else b""
+        kept = _recordable(body) if isinstance(body, bytes) else b""
         track.record_upstream_request(headers.redacted_url, headers.redacted, kept, None, again=False)
         async with UpstreamCall(
             self._state.pool,
@@ -307,7 +311,7 @@ class PassThrough:
             headers |= {name: value for name, value in passed if name.startswith(endpoints.passed_headers)}
         for name in endpoints.link_headers:
             if name in headers:
-                url = linked(headers[name], choice.upstream, self._gateway())
+                url = to_gateway_url(headers[name], choice.upstream, self._gateway())
                 headers[name] = with_key(url, self._gateway(), self._state.keys, self._caller.keys)
         return headers | answer_headers(self.id, (), self.track.limit_warnings)
 
@@ -321,8 +325,10 @@ class PassThrough:
         if endpoint.links or owned is not None:
             body = await response.read(_LARGEST_READ)
             if owned is not None:
-                body = await owned.answered(choice.upstream.name, endpoint, http.method, http.parts, body)
-            body = relinked(body, endpoint.links, choice.upstream, self._gateway())
+                body = await owned.process_answer(
+                    choice.upstream.name, endpoint, http.method, http.parts, body
+                )
+            body = with_gateway_urls(body, endpoint.links, choice.upstream, self._gateway())
             self._record(body, 0)
             self._succeeded(choice, body)
             return HttpResponse(body, status=response.status, headers=headers)
@@ -358,7 +364,7 @@ class PassThrough:
             usage = self._endpoint.usage(body)
             count_usage(self._state, self, usage, answered=True)
             if self._spending is not None:
-                self._spending.used(choice.upstream, choice.model, usage)
+                self._spending.count_usage(choice.upstream, choice.model, usage)
 
     def _failed(self, failure: Failed) -> HttpResponse:
         """The upstream's own error, or one in the client's protocol."""
@@ -376,5 +382,5 @@ class PassThrough:
         return stream
 
 
-def _kept(body: bytes) -> bytes:
+def _recordable(body: bytes) -> bytes:
     return body if len(body) <= _KEPT else b""

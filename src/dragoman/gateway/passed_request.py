@@ -10,7 +10,7 @@ from ..protocols.registry import upstream_protocol
 from ..routing.router import ChosenTarget
 from ..transport.client import Upload
 from ..transport.server import HttpRequest, compiled
-from .named_model import renamed
+from .named_model import with_model_name
 
 _ASKED = ("accept", "content-type", "range")
 """The client's headers that pass to the upstream."""
@@ -30,7 +30,7 @@ def passed_url(
     version = root.removeprefix(before) or upstream_protocol(client.name).address.version
     below = before + version + tail
     if upstream.hosting is not None:
-        below = upstream.hosting.passing(tail, upstream.fields(choice.model))
+        below = upstream.hosting.other_path(tail, upstream.fields(choice.model))
     url = upstream.url(below)
     asked = http.target.partition("?")[2]
     # A key in the query is the client's own, and not for the upstream.
@@ -56,7 +56,9 @@ def passed_body(
     if choice.model == model:
         return body
     content_type = http.headers.get("content-type", "")
-    return renamed(body, content_type, choice.model, within=endpoint.within, prefix=client.listing.prefix)
+    return with_model_name(
+        body, content_type, choice.model, within=endpoint.within, prefix=client.listing.prefix
+    )
 
 
 def passed_headers(http: HttpRequest, client: ClientProtocol, *, uploads: bool) -> dict[str, str]:

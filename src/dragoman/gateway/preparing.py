@@ -47,7 +47,7 @@ async def prepare(
         request, more = await searches.restore(state.store, request, incoming.scope)
         notices = (*notices, *more)
     upstream = choice.upstream
-    request, search, more = searching.prepared(
+    request, search, more = searching.prepare_search(
         request,
         upstream_protocol(upstream.protocol),
         choice.target,

@@ -56,17 +56,17 @@ class _Readiness:
     def __init__(self, state: State) -> None:
         self._state = state
         self._store_seen = False
-        self._look()
+        self._update()
 
-    def _look(self) -> None:
-        """Nobody may ask before the store fails, so a request that has read its keys counts, too."""
+    def _update(self) -> None:
+        """Was the store usable once? A request that has read its keys shows it, even without a probe then."""
         state = self._state
         usable = not state.store.problem or state.keys.read_once
         self._store_seen = self._store_seen or (usable and not state.store_replaced)
 
     def reasons(self) -> list[str]:
         state = self._state
-        self._look()
+        self._update()
         found: list[str] = []
         if state.draining or state.closing:
             found.append("the gateway stops")

@@ -19,10 +19,10 @@ _ADMINS_ONLY = "scores are about all keys: use a key with the role admin"
 
 
 def routes(state: State) -> list[Route]:
-    return [Route("GET", "/scores", with_errors(state, _scores))]
+    return [Route("GET", "/scores", with_errors(state, _get_scores))]
 
 
-async def _scores(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_scores(state: State, request: HttpRequest) -> HttpResponse:
     if not identity_of(state.keys, request).sees_all:
         return error_response(client_of(request), forbidden(_ADMINS_ONLY), new_id())
     wanted = scores.parse(request.query, state.clock())

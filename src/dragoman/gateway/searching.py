@@ -43,11 +43,11 @@ class _Page(msgspec.Struct, frozen=True):
     content: str | None = None
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _EngineResults(msgspec.Struct, frozen=True):
     results: list[_Page]
 
 
-_decode = msgspec.json.Decoder(_Found).decode
+_decode = msgspec.json.Decoder(_EngineResults).decode
 
 
 class CannotSearch(BadRequest):
@@ -58,7 +58,7 @@ class SearchFailed(Exception):
     """The search has no result. The text continues a sentence that begins with "the search"."""
 
 
-def prepared(
+def prepare_search(
     request: Request, wire: AnyUpstream, target: Target, config: SearchConfig, *, upstream_may: bool
 ) -> tuple[Request, SearchTool | None, tuple[Notice, ...]]:
     """Prepare the web search of `request` for the target. Also returns the function that replaces it, if any.
@@ -97,7 +97,7 @@ def _is_dropped(request: Request, at: int, wire: AnyUpstream, target: Target) ->
     return any(n.rule == _DROPPED and n.path in ("tools", f"tools[{at}]") for n in notices)
 
 
-class Searching:
+class SearchRunner:
     """The searches of one answer."""
 
     def __init__(
@@ -124,7 +124,7 @@ class Searching:
 
     async def run(self, calls: Sequence[SearchCall]) -> list[Search]:
         """Run all searches at the same time. Returns the result of each call."""
-        return list(await asyncio.gather(*[self._one(call, self._refusal(call)) for call in calls]))
+        return list(await asyncio.gather(*[self._run_one(call, self._refusal(call)) for call in calls]))
 
     def _refusal(self, call: SearchCall) -> str | None:
         """Why a call is not run: one of Anthropic's error codes for web searches, or None."""
@@ -146,7 +146,7 @@ class Searching:
             )
         return code
 
-    async def _one(self, call: SearchCall, refusal: str | None) -> Search:
+    async def _run_one(self, call: SearchCall, refusal: str | None) -> Search:
         query = call.query
         if refusal is not None:
             self._notify(Notice("search-not-run", "answer", f"a search was not run: {refusal}"))
@@ -164,7 +164,7 @@ class Searching:
         config = self._config
         try:
             async with asyncio.timeout(config.timeout):
-                data = await (self._printed(query) if config.command else self._answered(query))
+                data = await (self._run_program(query) if config.command else self._ask_engine(query))
         except TimeoutError:
             raise SearchFailed(f"took more than {config.timeout:g} seconds (timeout in [search])") from None
         try:
@@ -173,7 +173,7 @@ class Searching:
             form = '{"results": [{"url": …, "title": …, "content": …}]}'
             raise SearchFailed(f"returned no JSON of the form {form}") from None
 
-    async def _answered(self, query: str) -> bytes:
+    async def _ask_engine(self, query: str) -> bytes:
         url = _with_query(self._config.url or "", query)
         timeout = self._config.timeout
         headers = {"accept": "application/json"}
@@ -193,7 +193,7 @@ class Searching:
             raise SearchFailed(f"was answered with more than {_MAX_BYTES >> 20} MiB")
         return data
 
-    async def _printed(self, query: str) -> bytes:
+    async def _run_program(self, query: str) -> bytes:
         config = self._config
         environment = command_environment(self._environment, config.env)
         # The model writes the query, perhaps from a page that it read. It must not become an option of the

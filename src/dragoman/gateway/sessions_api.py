@@ -14,17 +14,17 @@ from .state import State
 
 def routes(state: State) -> list[Route]:
     return [
-        Route("GET", "/sessions", with_errors(state, _list)),
-        Route("GET", "/sessions/{id}", with_errors(state, _one)),
+        Route("GET", "/sessions", with_errors(state, _list_sessions)),
+        Route("GET", "/sessions/{id}", with_errors(state, _get_session)),
     ]
 
 
-async def _list(state: State, request: HttpRequest) -> HttpResponse:
+async def _list_sessions(state: State, request: HttpRequest) -> HttpResponse:
     found = await sessions.find(state.store, _visible(state, request, sessions.parse_query(request.query)))
     return json_answer(state.redactor.scrub(msgspec.json.encode(found)))
 
 
-async def _one(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_session(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     found = await sessions.one(state.store, _visible(state, request, SessionQuery(session=id)))
     if found is None:

@@ -62,12 +62,12 @@ class Changes:
         return bool(self._changed)
 
     def take(
-        self, sees: Callable[[str], bool], *, recorded: bool | None = None, growing: bool = True
+        self, may_see: Callable[[str], bool], *, recorded: bool | None = None, growing: bool = True
     ) -> list[FeedEntry]:
         """What changed, of keys that `sees` accepts. With `growing`, new bytes are a change, too."""
         changed = self._changed | self._tap.running if growing else self._changed
         self._changed = {}
-        seen = [track for track in changed.values() if sees(track.key)]
+        seen = [track for track in changed.values() if may_see(track.key)]
         return [self._entry(track, recorded) for track in seen if self._is_new(track)]
 
     def _is_new(self, track: Track) -> bool:

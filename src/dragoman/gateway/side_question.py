@@ -12,7 +12,7 @@ from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import DEFAULT_PROTOCOL, upstream_protocol
 from ..translation.exchange import Exchange, Options
-from .addressing import addressed
+from .addressing import build_request
 from .keyring import NO_BETAS
 from .state import State
 from .upstream import UpstreamCall
@@ -38,7 +38,7 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     upstream = await first_key(state, upstream, f"{target.upstream}/{target.model}")
     wire = upstream_protocol(upstream.protocol)
     outgoing = wire.write_request(request, upstream.target(target.model))
-    url, body = addressed(upstream, target.model, outgoing, target.params, NO_BETAS)
+    url, body = build_request(upstream, target.model, outgoing, target.params, NO_BETAS)
     headers = await state.keyring.headers(upstream, url, body=body)
     exchange = Exchange(
         # Only the events count, so the client's protocol does not matter.

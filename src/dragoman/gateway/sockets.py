@@ -250,8 +250,8 @@ def _going_away() -> Failed:
     return Failed(FailureKind.OVERLOADED, _STOPPED, HTTPStatus.SERVICE_UNAVAILABLE, "going_away")
 
 
-def _too_many(what: str) -> Failed:
-    return Failed(FailureKind.RATE_LIMIT, f"too many {what}", 429, "too_many_requests")
+def _too_many(problem: str) -> Failed:
+    return Failed(FailureKind.RATE_LIMIT, f"too many {problem}", 429, "too_many_requests")
 
 
 def routes(state: State, client: ClientProtocol, answer: Handler) -> list[Route]:

@@ -64,13 +64,13 @@ class Spending:
         micros = self._price(choice.upstream, choice.model, Usage(input=self._prompt, output=output))
         return Use(self._prompt + output, micros)
 
-    def attempted(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
+    def count_attempt(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
         """Count one attempt. Failed attempts cost money too. `left`: the client did not wait for its end."""
         if not self._counts:
             return
-        self.used(choice.upstream, choice.model, used_by(attempt, self._prompt, left=left))
+        self.count_usage(choice.upstream, choice.model, usage_of_attempt(attempt, self._prompt, left=left))
 
-    def used(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
+    def count_usage(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
         """Count the tokens and the cost of one answer."""
         if usage is NO_USAGE or not self._counts:
             return
@@ -106,17 +106,17 @@ def _counts_tokens(meter: Meter) -> bool:
     return isinstance(meter, BudgetMeter) or (isinstance(meter, RateMeter) and meter.what == "tokens")
 
 
-def refuse_uncounted(limits: tuple[Meter, ...], what: str) -> None:
+def refuse_uncounted(limits: tuple[Meter, ...], work: str) -> None:
     """Refuse work that is paid later, of a key with a budget: nobody could hold the budget."""
     for meter in limits:
         if isinstance(meter, BudgetMeter):
             raise CannotCount(
-                f"{meter.owner} has a budget ({meter.shown}), and what {what} use is not known when they "
+                f"{meter.owner} has a budget ({meter.shown}), and what {work} use is not known when they "
                 "are made: send the requests one by one, or use a key without a budget"
             )
 
 
-def used_by(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
+def usage_of_attempt(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
     """What an attempt used: the upstream's counts, or an estimate from the texts. `prompt` is estimated."""
     exchange = attempt.exchange
     if exchange is None or attempt.sent_headers is NO_OUTGOING_HEADERS:

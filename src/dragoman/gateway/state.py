@@ -16,7 +16,7 @@ from pathlib import Path
 from ..access.counters import LimitCounters
 from ..access.keys import KeyTable
 from ..access.limiter import Limiter
-from ..access.money import unpriced
+from ..access.money import warn_unpriced_targets
 from ..config import fingerprint, reload
 from ..config.service_address import ServiceAddress
 from ..config.store_address import store_place
@@ -96,7 +96,7 @@ class State:
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor, self.metrics.receipts_lost.inc)
-        self.tap.on_end = self._ended
+        self.tap.on_end = self._on_exchange_end
         place = None if self.store.warning else failures_folder(config.server.store)
         lost = self.metrics.failures_lost.inc
         self.kept = KeptFailures(place, self.redactor, failure_limits(config), lost) if place else None
@@ -162,7 +162,7 @@ class State:
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
         self.learned = LearnedFacts()
-        for warning in (*config.warnings, *unpriced(config, self.prices, self.clock())):
+        for warning in (*config.warnings, *warn_unpriced_targets(config, self.prices, self.clock())):
             log.warning(warning)
 
     @cached_property
@@ -196,7 +196,7 @@ class State:
         await self.shared.close()
         await self.store.close()
 
-    def _ended(self, track: Track) -> None:
+    def _on_exchange_end(self, track: Track) -> None:
         self.ledger.add(track)
         if self.kept is not None:
             self.kept.add(track)

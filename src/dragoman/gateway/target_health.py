@@ -14,7 +14,7 @@ from ..routing.key_order import cooldown
 from ..routing.router import ChosenTarget
 from .keyring import OutgoingHeaders
 from .state import State
-from .upstream_keys import KeyInUse, none_left, ordered_keys
+from .upstream_keys import KeyInUse, all_keys_failed, ordered_keys
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class TargetHealth:
         answer = await ask(msgspec.structs.replace(choice, upstream=last.upstream))
         if not isinstance(answer, Failed) or not self.key.is_reason:
             return answer
-        return await none_left(state, upstream, choice.key, answer)
+        return await all_keys_failed(state, upstream, choice.key, answer)
 
     def began(self, choice: ChosenTarget) -> None:
         health = self._state.health
@@ -115,7 +115,7 @@ class TargetHealth:
             return True
         return await self._state.keyring.changed_since(choice.upstream, attempt.sent_headers)
 
-    def explained(self, choice: ChosenTarget, failure: Failed) -> Failed:
+    def explain_failure(self, choice: ChosenTarget, failure: Failed) -> Failed:
         """The failure, with why a refused key could not be read again: its user may have to sign in."""
         why = self._state.keyring.problem(choice.upstream) if failure.kind in UNAUTHORIZED else ""
         if not why or why in failure.message:

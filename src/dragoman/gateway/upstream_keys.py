@@ -94,7 +94,7 @@ class KeyInUse:
         return True
 
 
-async def none_left(state: State, upstream: UpstreamConfig, target: str, failure: Failed) -> Failed:
+async def all_keys_failed(state: State, upstream: UpstreamConfig, target: str, failure: Failed) -> Failed:
     """`failure` of the last key, with what it says about all keys: when the first of them is tried again."""
     first = (await ordered_keys(state, upstream, target, str))[0]
     wait = state.health.until(first.health) - state.monotonic()

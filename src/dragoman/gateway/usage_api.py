@@ -14,10 +14,10 @@ from .state import State
 
 
 def routes(state: State) -> list[Route]:
-    return [Route("GET", "/usage", with_errors(state, _usage))]
+    return [Route("GET", "/usage", with_errors(state, _get_usage))]
 
 
-async def _usage(state: State, request: HttpRequest) -> HttpResponse:
+async def _get_usage(state: State, request: HttpRequest) -> HttpResponse:
     wanted = usage.parse(request.query, state.clock())
     query = visible(identity_of(state.keys, request), wanted.query)
     wanted = msgspec.structs.replace(wanted, query=query)

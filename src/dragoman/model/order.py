@@ -107,5 +107,5 @@ class Order:
             return self._illegal(f"{kind.__name__} is for block {block}, which is not open")
         return self._illegal(f"{kind.__name__} does not fit a {part.__name__} block")
 
-    def _illegal(self, what: str) -> OrderError:
-        return OrderError(f"illegal order: {what}", self._fault)
+    def _illegal(self, event: str) -> OrderError:
+        return OrderError(f"illegal order: {event}", self._fault)

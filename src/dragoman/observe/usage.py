@@ -149,8 +149,8 @@ def parse(query: Mapping[str, str], now: float, usual: str = "7d") -> UsageReque
     """Read the parameters of `GET /usage`. Raises BadRequest with the name of a wrong one."""
     by = _one_of(query, "by", GROUPS) or "model"
     over = cast(Step | None, _one_of(query, "over", tuple(_STEPS)))
-    since = max(0.0, moment(query.get("since") or usual, "since", now))
-    until = moment(query["until"], "until", now) if query.get("until") else now
+    since = max(0.0, time_parameter(query.get("since") or usual, "since", now))
+    until = time_parameter(query["until"], "until", now) if query.get("until") else now
     if until <= since:
         raise BadRequest("until must be later than since")
     step = over or (by if by in _STEPS else "hour")
@@ -167,7 +167,7 @@ def parse(query: Mapping[str, str], now: float, usual: str = "7d") -> UsageReque
     )
 
 
-def moment(text: str, name: str, now: float) -> float:
+def time_parameter(text: str, name: str, now: float) -> float:
     """The time of the parameter `name`, in seconds since the epoch. Raises BadRequest."""
     with contextlib.suppress(ValueError):
         number = float(text)

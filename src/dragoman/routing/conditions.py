@@ -92,12 +92,12 @@ def _checked(when: WhenConfig, traits: RequestTraits) -> Iterator[str | None]:
         yield f"about {tokens:,} tokens" if tokens > when.tokens_over else None
 
 
-def _is(what: str, wanted: bool, found: bool) -> str | None:
-    return None if wanted is not found else _flag(what, wanted)
+def _is(label: str, wanted: bool, found: bool) -> str | None:
+    return None if wanted is not found else _flag(label, wanted)
 
 
-def _flag(what: str, wanted: bool) -> str:
-    return what if wanted else f"no {what}"
+def _flag(label: str, wanted: bool) -> str:
+    return label if wanted else f"no {label}"
 
 
 def _offered(globs: tuple[str, ...], names: frozenset[str]) -> str | None:

@@ -26,8 +26,8 @@ def keys_for(upstream: UpstreamConfig, conversation: str) -> list[UpstreamConfig
     config gets another key, the other conversations stay with theirs: a prompt cache belongs to an account.
     """
 
-    def number(one: UpstreamConfig) -> float:
-        return sticky(f"{conversation}\0{_identity(one.credential)}")
+    def number(key: UpstreamConfig) -> float:
+        return sticky(f"{conversation}\0{_identity(key.credential)}")
 
     return sorted(upstream.each_key, key=number, reverse=True)
 

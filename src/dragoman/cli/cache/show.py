@@ -11,7 +11,7 @@ import msgspec
 
 from ...observe.sessions import Session, SessionDetail, SessionTurn, one
 from ...store import SessionQuery
-from ..store.work import with_store
+from ..store.operations import with_store
 
 
 def show(config_file: Path | None, session: str | None, as_json: bool) -> None:

@@ -47,8 +47,8 @@ async def check(config: Config, env: Mapping[str, str], time_limit: float = 10.0
         await state.close()
 
 
-def _name(upstream: UpstreamConfig, one: UpstreamConfig) -> str:
-    return f"{upstream.name} with {one.credential.description}" if upstream.each_key else upstream.name
+def _name(upstream: UpstreamConfig, with_key: UpstreamConfig) -> str:
+    return f"{upstream.name} with {with_key.credential.description}" if upstream.each_key else upstream.name
 
 
 async def _probe(state: State, upstream: UpstreamConfig, name: str, time_limit: float) -> Finding:

@@ -48,11 +48,11 @@ def keys() -> None:
 @click.option("--expires", metavar="TIME", help="When the key ends: 90d, 12h, or a date such as 2027-01-31.")
 def create(name: str, config_file: Path | None, **options: object) -> None:
     """Make a key and print its secret on stdout. The secret is not shown again."""
-    from . import work
+    from . import operations
 
-    wanted = work.new_key(name, options)
-    click.echo(work.create(config_file, wanted))
-    click.echo(work.created(wanted), err=True)
+    wanted = operations.new_key(name, options)
+    click.echo(operations.create(config_file, wanted))
+    click.echo(operations.created(wanted), err=True)
 
 
 @keys.command("list")
@@ -60,9 +60,9 @@ def create(name: str, config_file: Path | None, **options: object) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def list_keys(config_file: Path | None, as_json: bool) -> None:
     """List the keys of the config and of the store, without their secrets."""
-    from . import work
+    from . import operations
 
-    for line in work.listed(config_file, as_json=as_json):
+    for line in operations.listed(config_file, as_json=as_json):
         click.echo(line)
 
 
@@ -71,9 +71,9 @@ def list_keys(config_file: Path | None, as_json: bool) -> None:
 @CONFIG
 def revoke(name: str, config_file: Path | None) -> None:
     """Revoke a key. Its name cannot be used again; its exchanges stay."""
-    from . import work
+    from . import operations
 
-    click.echo(work.revoke(config_file, name), err=True)
+    click.echo(operations.revoke(config_file, name), err=True)
 
 
 @keys.command()
@@ -88,8 +88,8 @@ def revoke(name: str, config_file: Path | None) -> None:
 )
 def rotate(name: str, config_file: Path | None, grace: str) -> None:
     """Give a key a new secret and print it on stdout. Name, limits, exchanges and state stay."""
-    from . import work
+    from . import operations
 
-    seconds = work.seconds(grace, "--grace")
-    click.echo(work.rotate(config_file, name, seconds))
-    click.echo(work.rotated(name, seconds), err=True)
+    seconds = operations.seconds(grace, "--grace")
+    click.echo(operations.rotate(config_file, name, seconds))
+    click.echo(operations.rotated(name, seconds), err=True)

@@ -16,7 +16,7 @@ from ...offline.library import RecordingEntry
 from ...recording.kept_failures import failures_folder
 from ...store import ReceiptQuery, Store
 from ..serve.service import load_config
-from ..store.work import with_store
+from ..store.operations import with_store
 
 _RECORDED = "(recorded)"
 _HEAD = ("turn", "target", "outcome", "valid", "mended", "bad", "in", "out", "cost", "seconds", "calls")

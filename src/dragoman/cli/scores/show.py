@@ -18,7 +18,7 @@ from ...observe.scores.examples import Example, example
 from ...observe.scores.markdown import MAX_EXAMPLES, markdown
 from ...routing.reliability import percent
 from ...store import Store
-from ..store.work import with_store
+from ..store.operations import with_store
 
 _MAX_RULES = 6
 """Rules that the terminal names for each target."""

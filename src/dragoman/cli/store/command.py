@@ -28,18 +28,18 @@ def store() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(config_file: Path | None, as_json: bool) -> None:
     """Say what is in the store, how large it is, and whether its tables are up to date. Changes nothing."""
-    from . import work
+    from . import operations
 
-    click.echo(work.status(config_file, as_json=as_json))
+    click.echo(operations.status(config_file, as_json=as_json))
 
 
 @store.command()
 @CONFIG
 def migrate(config_file: Path | None) -> None:
     """Bring the tables up to date. A gateway does this too when it starts."""
-    from . import work
+    from . import operations
 
-    click.echo(work.migrate(config_file))
+    click.echo(operations.migrate(config_file))
 
 
 @store.command()
@@ -59,15 +59,15 @@ def migrate(config_file: Path | None) -> None:
 )
 def export(config_file: Path | None, since: float | None, before: float | None, output: Path | None) -> None:
     """Print all receipts as JSON lines, the oldest first. Progress goes to stderr."""
-    from . import work
+    from . import operations
 
-    work.export(config_file, since or 0.0, float("inf") if before is None else before, output)
+    operations.export(config_file, since or 0.0, float("inf") if before is None else before, output)
 
 
 @store.command()
 @CONFIG
 def prune(config_file: Path | None) -> None:
     """Delete receipts, answers and recordings that the config does not keep. A gateway does this too."""
-    from . import work
+    from . import operations
 
-    click.echo(work.prune(config_file))
+    click.echo(operations.prune(config_file))

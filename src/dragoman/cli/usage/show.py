@@ -15,7 +15,7 @@ import msgspec
 
 from ...model.errors import BadRequest
 from ...observe.usage import Sums, UsageReport, parse, report
-from ..store.work import with_store
+from ..store.operations import with_store
 
 Format = Literal["table", "csv", "json"]
 _ROWS = 50  # in a table

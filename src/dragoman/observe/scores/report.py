@@ -26,7 +26,7 @@ from ..receipts.score_counts import (
     REASK,
     RULE,
 )
-from ..usage import moment, row_limit
+from ..usage import row_limit, time_parameter
 
 DAY = 86_400
 USUAL = "30d"
@@ -106,8 +106,8 @@ class ScoreRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(query: Mapping[str, str], now: float) -> ScoreRequest:
     """Read the parameters of `GET /scores`. Raises BadRequest with the name of a wrong one."""
-    since = max(0.0, moment(query.get("since") or USUAL, "since", now))
-    until = moment(query["until"], "until", now) if query.get("until") else now
+    since = max(0.0, time_parameter(query.get("since") or USUAL, "since", now))
+    until = time_parameter(query["until"], "until", now) if query.get("until") else now
     if until <= since:
         raise BadRequest("until must be later than since")
     since -= since % DAY  # counts are kept by the day

@@ -36,9 +36,9 @@ def marks_nothing(request: Request) -> bool:
     return not any(_MEMBER in msgspec.json.encode(part.raw.value) for part in parts)
 
 
-def note_added(what: str, notices: Notices) -> None:
+def note_added(field: str, notices: Notices) -> None:
     """Note that Dragoman marks a prompt for the cache."""
-    notices.note("cache-marks-added", "settings.cache", f"the client marks nothing for the cache: {what}")
+    notices.note("cache-marks-added", "settings.cache", f"the client marks nothing for the cache: {field}")
 
 
 def _marks(part: Part) -> int:

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from ...access import stored
-from ...access.stored import KeyCommandError, NewKey
+from ...access import stored_keys
+from ...access.stored_keys import KeyCommandError, NewKey
 from ...config.limits import UsageLimits, one_per_period, parse_budget, parse_rate
 from ...config.store_address import store_place
-from ...config.team_keys import NAME, NAME_RULE, moment
+from ...config.team_keys import NAME, NAME_RULE, date_or_time
 from ...config.types import Config
 from ...config.values import Context, InvalidValue, duration, glob
 from ...gateway import event_loop
@@ -74,7 +74,7 @@ def _expiry(text: str) -> float:
     except InvalidValue:
         pass
     try:
-        at = moment(text, _NO_CONTEXT)
+        at = date_or_time(text, _NO_CONTEXT)
     except InvalidValue:
         raise click.BadParameter(
             "must be a time from now (90d, 12h) or a date (2027-01-31)", param_hint="--expires"
@@ -88,7 +88,7 @@ def create(file: Path | None, key: NewKey) -> str:
     config = effective_config(ServeOptions(file=file))
     if key.name in config.named_keys:
         raise KeyCommandError(f"[keys.{key.name}] is in the config already; choose another name")
-    secret = _with_store(config, lambda store: stored.create(store, key, time.time()))
+    secret = _with_store(config, lambda store: stored_keys.create(store, key, time.time()))
     return secret.reveal()
 
 
@@ -100,13 +100,13 @@ def created(key: NewKey) -> str:
 
 def revoke(file: Path | None, name: str) -> str:
     config = _not_configured(file, name, "remove the table from the config to revoke it")
-    _with_store(config, lambda store: stored.revoke(store, name, time.time()))
+    _with_store(config, lambda store: stored_keys.revoke(store, name, time.time()))
     return f'The key "{name}" is revoked. Running answers may finish.'
 
 
 def rotate(file: Path | None, name: str, grace: float) -> str:
     config = _not_configured(file, name, "change its secret there to rotate it")
-    secret = _with_store(config, lambda store: stored.rotate(store, name, time.time(), grace))
+    secret = _with_store(config, lambda store: stored_keys.rotate(store, name, time.time(), grace))
     return secret.reveal()
 
 
@@ -158,7 +158,7 @@ def _stored(key: StoredKey) -> KeyRow:
         role=key.role,
         team=key.team,
         models=key.models,
-        limits=tuple(stored.settings(key).limits.shown()),
+        limits=tuple(stored_keys.settings(key).limits.shown()),
         state=state,
         created=_minute(key.created),
         last_used=_minute(key.last_used),
