@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from dragoman.gateway import event_loop
+from dragoman.gateway.process import event_loop
 
 if TYPE_CHECKING:
     from support.gateways import Loop

@@ -100,7 +100,7 @@ HEADER = re.compile(
 def header_names() -> set[str]:
     """Strings that look like header names, in all modules that speak HTTP."""
     package = ROOT / "src" / "dragoman"
-    files = [*(package / "gateway").glob("*.py"), package / "routing" / "retry_after.py"]
+    files = [*(package / "gateway").rglob("*.py"), package / "routing" / "retry_after.py"]
     files += (package / "protocols").glob("*/facts.py")
     trees = [ast.parse(path.read_text()) for path in files]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]

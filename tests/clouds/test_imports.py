@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import asyncio, sys
 from dragoman.config import loads
-from dragoman.gateway.listener import GatewayServer
+from dragoman.gateway.process.listener import GatewayServer
 from dragoman.gateway.state import State
 import dragoman.cli, dragoman.cli.commands
 

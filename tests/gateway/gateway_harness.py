@@ -15,7 +15,7 @@ from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.config import loads
 from dragoman.conform import laws, neutral
 from dragoman.conform.shape import Neutral
-from dragoman.gateway.listener import GatewayServer
+from dragoman.gateway.process.listener import GatewayServer
 from dragoman.gateway.state import State
 from dragoman.model.messages import Request
 

@@ -9,7 +9,7 @@ from dragoman.config import loads
 from dragoman.credentials.base import Reading, ReadProblem, Stamp
 from dragoman.credentials.cache import CachedCredential
 from dragoman.credentials.secret import Secret
-from dragoman.gateway import keyring
+from dragoman.gateway.upstreams import keyring
 
 
 class Mint:

@@ -14,7 +14,7 @@ from credential_places import state_file, store
 
 from dragoman.config import loads
 from dragoman.config.types import UpstreamConfig
-from dragoman.gateway.keyring import Keyring
+from dragoman.gateway.upstreams.keyring import Keyring
 
 ROTATIONS = 250
 CALLERS = 8

@@ -6,7 +6,7 @@ import sys
 import pytest
 import uvloop
 
-from dragoman.gateway import event_loop
+from dragoman.gateway.process import event_loop
 
 
 @pytest.fixture

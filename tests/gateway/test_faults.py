@@ -13,7 +13,7 @@ from support.scripted_upstream import JSON, STREAM, Reply, ScriptedUpstream, Wai
 from support.wires import PROTOCOLS
 
 from dragoman.conform.scripted.broken_answers import PAGE
-from dragoman.gateway import attempt
+from dragoman.gateway.exchange import attempt
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 SILENT = 'idle_timeout = "300ms"'

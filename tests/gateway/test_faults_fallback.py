@@ -114,7 +114,7 @@ TRANSIENT: dict[str, Callable[[], Reply]] = {
 @CLIENTS
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_transient_failures_are_retried(fault: str, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.target_health.backoff", lambda tries, random: 0.01)
+    monkeypatch.setattr("dragoman.gateway.exchange.target_health.backoff", lambda tries, random: 0.01)
 
     async def scene() -> None:
         upstream = ScriptedUpstream()

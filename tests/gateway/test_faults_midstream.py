@@ -10,7 +10,7 @@ from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait
 from support.wires import PROTOCOLS
 
-from dragoman.gateway import attempt, reply
+from dragoman.gateway.exchange import attempt, reply
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 # Longer than a busy machine takes for the first bytes, which come before the silence.

@@ -11,7 +11,7 @@ from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call
 
 import dragoman
-from dragoman.gateway.inspector import page_files
+from dragoman.gateway.endpoints.inspector import page_files
 
 FOLDER = Path(dragoman.__file__).parent / "observe" / "inspector"
 FILES = sorted(path.name for path in FOLDER.iterdir())

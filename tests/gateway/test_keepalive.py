@@ -17,7 +17,7 @@ from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Ste
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from test_faults_midstream import cut_within_a_character, opening, spoken
 
-from dragoman.gateway.reply import StreamReply
+from dragoman.gateway.exchange.reply import StreamReply
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from dragoman.gateway.keepalive import KeepaliveTimer
+from dragoman.gateway.exchange.keepalive import KeepaliveTimer
 
 
 class Answer:

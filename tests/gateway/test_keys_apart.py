@@ -15,8 +15,8 @@ from support.gateways import Gateway, Loop, gateway
 from support.plain_http import Got, call, post
 from support.scripted_upstream import ScriptedUpstream
 
-from dragoman.gateway import live_feed
 from dragoman.gateway.app import routes
+from dragoman.gateway.endpoints import live_feed
 from dragoman.transport.server import HttpAnswer, HttpRequest, NotFound
 
 ADMIN, ALICE, BOB, DAVE = "admin-secret-1234", "alice-secret-1234", "bob-secret-12345", "dave-secret-1234"

@@ -10,7 +10,7 @@ from gateway_harness import Gateway, running, soon
 from support.scripted_upstream import refused_url
 
 from dragoman.config import loads
-from dragoman.gateway.model_list import ModelList, parse_list
+from dragoman.gateway.upstreams.model_list import ModelList, parse_list
 
 OPENAI = {"object": "list", "data": [{"id": "gpt-9"}, {"id": "vendor/model"}, {"id": ""}, "junk"]}
 GEMINI = {
@@ -106,7 +106,7 @@ def test_an_upstream_that_lists_nothing_is_left_out(body: Any, status: int) -> N
 
 
 def test_a_slow_upstream_is_listed_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.model_catalogue._PATIENCE", 0.05)
+    monkeypatch.setattr("dragoman.gateway.upstreams.model_catalogue._PATIENCE", 0.05)
 
     async def scene() -> None:
         async with Lists(OPENAI, wait=0.3) as slow, Lists(GEMINI) as quick:
@@ -122,8 +122,8 @@ def test_a_slow_upstream_is_listed_later(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_old_names_stay_during_a_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.model_catalogue._FRESH", 0.0)
-    monkeypatch.setattr("dragoman.gateway.model_catalogue._FAILED", 0.0)
+    monkeypatch.setattr("dragoman.gateway.upstreams.model_catalogue._FRESH", 0.0)
+    monkeypatch.setattr("dragoman.gateway.upstreams.model_catalogue._FAILED", 0.0)
 
     async def scene() -> None:
         async with Lists(OPENAI) as one, running(EVERYTHING.format("one") + upstream("one", one.url)) as here:

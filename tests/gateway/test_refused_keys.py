@@ -98,7 +98,7 @@ def test_a_credential_is_closed_with_its_config(monkeypatch: pytest.MonkeyPatch)
         opened.setdefault(name, []).append(source)
         return source
 
-    monkeypatch.setattr("dragoman.gateway.keyring.open_credential", opening)
+    monkeypatch.setattr("dragoman.gateway.upstreams.keyring.open_credential", opening)
 
     async def scene() -> None:
         async with ScriptedUpstream(pace=1) as served:

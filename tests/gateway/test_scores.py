@@ -17,7 +17,7 @@ from support.scripted_upstream import ScriptedUpstream, status
 
 from dragoman.cli import main
 from dragoman.config import loads
-from dragoman.gateway.ratings import refresh
+from dragoman.gateway.process.ratings import refresh
 from dragoman.gateway.state import State
 from dragoman.observe.scores.examples import masked
 from dragoman.store import Receipt, ScoreCount

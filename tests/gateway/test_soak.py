@@ -19,7 +19,7 @@ from support.wires import PROTOCOLS
 
 from dragoman.conform.scripted import BEHAVIOURS, serve
 from dragoman.conform.shape import UnreadableError
-from dragoman.gateway.exchange_handler import ExchangeHandler
+from dragoman.gateway.exchange.handler import ExchangeHandler
 
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))

@@ -236,7 +236,7 @@ def test_without_the_package_the_setting_is_an_error_and_the_variable_is_not(
 
 def test_switched_off_nothing_is_imported_or_propagated() -> None:
     program = (
-        "import sys, dragoman.gateway.process; from dragoman.gateway.state import State;"
+        "import sys, dragoman.gateway.process.run; from dragoman.gateway.state import State;"
         "from dragoman.config import loads;"
         "State(loads('[upstreams.ollama]', env={}), env={});"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

@@ -25,7 +25,7 @@ from websocket_client import (
 )
 from websockets.exceptions import ConnectionClosed
 
-from dragoman.gateway.sockets import MAX_LANES, MAX_WAITING
+from dragoman.gateway.exchange.sockets import MAX_LANES, MAX_WAITING
 from dragoman.recording import load, replay
 from dragoman.store.memory import Memories
 

@@ -88,7 +88,7 @@ def test_a_bug_of_ours_is_an_error_event(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_bug_that_cannot_be_reported_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr("dragoman.gateway.sockets.SocketRequest", None)
+            broken.setattr("dragoman.gateway.exchange.sockets.SocketRequest", None)
             await socket.send(input="Hello", model="c/demo")
             with pytest.raises(ConnectionClosed) as closed:
                 await socket.next()

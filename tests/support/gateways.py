@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import aiohttp
 
 from dragoman.config import loads
-from dragoman.gateway import event_loop as loop
-from dragoman.gateway.listener import GatewayServer
+from dragoman.gateway.process import event_loop as loop
+from dragoman.gateway.process.listener import GatewayServer
 from dragoman.gateway.state import State
 
 from .scripted_upstream import ScriptedUpstream, in_background

@@ -130,7 +130,7 @@ def _has_upstreams(protocol: str) -> bool:
 def _run(options: SuiteOptions, *, as_json: bool) -> int:
 
     from ..conform import report, run, table
-    from ..gateway import event_loop
+    from ..gateway.process import event_loop
 
     try:
         found: ConformanceReport = event_loop.run(run.run(options, _progress, _say))

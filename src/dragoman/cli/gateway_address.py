@@ -10,7 +10,7 @@ import msgspec
 from ..config import find
 from ..config.types import Config, ConfigError, ServerConfig
 from ..credentials.secret import Secret
-from ..gateway.listener import address_of
+from ..gateway.process.listener import address_of
 from .serve.service import load_config
 
 # A gateway may listen on a wildcard address, but a client on this machine must connect to loopback.

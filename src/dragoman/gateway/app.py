@@ -21,15 +21,17 @@ from ..transport.server import (
     Route,
     Routes,
 )
-from . import exchanges_api, models_api, other_endpoints, probes, scores_api, sessions_api, sockets, usage_api
 from .caller import identity_of
-from .compact import compact
-from .count_tokens import count_tokens
+from .endpoints import exchanges, models, probes, scores, sessions, usage
+from .endpoints.compact import compact
+from .endpoints.count_tokens import count_tokens
+from .endpoints.inspector import routes as inspector_routes
 from .errors import busy, client_of, error_response, forbidden, from_refusal, internal_error
-from .exchange_handler import ExchangeHandler
+from .exchange import sockets
+from .exchange.handler import ExchangeHandler
 from .guard import refusal
 from .ids import new_id
-from .inspector import routes as inspector_routes
+from .passthrough import endpoints as other_endpoints
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -93,12 +95,12 @@ def routes(state: State, answer: Handler) -> list[Route]:
         *other_endpoints.routes(state),
         *_missing_routes(),
         *_websocket_routes(state, answer),
-        *models_api.routes(state),
+        *models.routes(state),
         *inspector_routes(),
-        *exchanges_api.routes(state),
-        *sessions_api.routes(state),
-        *usage_api.routes(state),
-        *scores_api.routes(state),
+        *exchanges.routes(state),
+        *sessions.routes(state),
+        *usage.routes(state),
+        *scores.routes(state),
     ]
 
 

@@ -9,9 +9,9 @@ from ..config.urls import is_loopback
 from ..model.events import Failed
 from ..transport.server import HttpRequest
 from .caller import presented_keys
+from .endpoints.inspector import is_page
+from .endpoints.probes import PROBES
 from .errors import forbidden, unauthorized
-from .inspector import is_page
-from .probes import PROBES
 from .state import State
 
 # Paths without a key: they tell nothing that a plain TCP connection would not tell.

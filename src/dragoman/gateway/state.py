@@ -42,16 +42,16 @@ from ..store.memory import Memories
 from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import OpenClient, open_client, trust
 from .client_settings import ClientSettingsCache
-from .images import Descriptions
-from .incoming_request import IncomingRequest
-from .keepalive import KeepaliveTimer
-from .keyring import Keyring
-from .model_catalogue import Catalogue
-from .orphaned_exchanges import OrphanedExchanges
-from .retention import failure_limits, recording_limits, retention_of
-from .shared_feed import SharedFeed
-from .shared_health import SharedHealth
-from .upstream import Pool
+from .exchange.images import Descriptions
+from .exchange.incoming_request import IncomingRequest
+from .exchange.keepalive import KeepaliveTimer
+from .process.orphaned_exchanges import OrphanedExchanges
+from .process.retention import failure_limits, recording_limits, retention_of
+from .process.shared_feed import SharedFeed
+from .process.shared_health import SharedHealth
+from .upstreams.call import Pool
+from .upstreams.keyring import Keyring
+from .upstreams.model_catalogue import Catalogue
 
 log = logging.getLogger("dragoman.gateway")
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..config.types import Config
-from ..gateway.incoming_request import IncomingRequest
-from ..gateway.listener import GatewayServer
+from ..gateway.exchange.incoming_request import IncomingRequest
+from ..gateway.process.listener import GatewayServer
 from ..gateway.state import State
 from ..model.errors import BadRequest, DragomanError
 from ..model.events import Usage

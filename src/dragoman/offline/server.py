@@ -15,8 +15,8 @@ import msgspec
 from ..config import loads
 from ..config.types import Config, ToolsConfig, UpstreamConfig
 from ..config.urls import endpoint
-from ..gateway.incoming_request import IncomingRequest
-from ..gateway.process import serve
+from ..gateway.exchange.incoming_request import IncomingRequest
+from ..gateway.process.run import serve
 from ..gateway.state import State
 from ..model.errors import DragomanError
 from ..observe.tap import Track

@@ -1,6 +1,6 @@
 """Circuit breaker: which targets cool down, and until when. Pure: the caller passes the time.
 
-`on_change` and `adopt` let processes tell each other about cooldowns (`gateway/shared_health.py`).
+`on_change` and `adopt` let processes tell each other about cooldowns (`gateway/process/shared_health.py`).
 
 A target cools down after several failures in a row, or if it sends a Retry-After. After the cooldown, one
 request probes the target. If the probe fails, the next cooldown is twice as long. Cooling targets are tried

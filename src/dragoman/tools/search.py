@@ -1,7 +1,7 @@
 """Web search for upstreams without one: an ordinary function replaces the hosted tool.
 
 The model calls the function, Dragoman runs the search, and the model gets the result in another request.
-Nothing here does I/O: `gateway/searching.py` runs the search.
+Nothing here does I/O: `gateway/exchange/searching.py` runs the search.
 """
 
 from __future__ import annotations

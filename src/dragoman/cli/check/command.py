@@ -23,7 +23,7 @@ def check(config_file: Path | None) -> None:
     Sends one request for the list of models to every upstream, with each of its keys. Each problem comes with
     a fix. At the end are the routes, in the order in which they are tried.
     """
-    from ...gateway import event_loop
+    from ...gateway.process import event_loop
     from ..serve.service import load_config
     from . import probe
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from ...config.types import Config, UpstreamConfig
-from ...gateway.model_list import MAX_LIST_SIZE, list_url, parse_list
 from ...gateway.state import State
+from ...gateway.upstreams.model_list import MAX_LIST_SIZE, list_url, parse_list
 from ...model.errors import DragomanError
 from ...model.events import FailureKind
 from ...protocols.common import failures

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...config import loads
 from ...config.types import Config, ServerConfig
 from ...conform import scripted
-from ...gateway.process import serve
+from ...gateway.process.run import serve
 from ...observe import logs
 from ...protocols.registry import DEFAULT_PROTOCOL, PROTOCOLS
 from ..serve.service import until_interrupted

@@ -19,7 +19,7 @@ from ...config.store_address import store_place
 from ...config.team_keys import NAME, NAME_RULE, date_or_time
 from ...config.types import Config
 from ...config.values import Context, InvalidValue, duration, glob
-from ...gateway import event_loop
+from ...gateway.process import event_loop
 from ...store import Store, StoredKey, open_store
 from ..serve.service import ServeOptions, effective_config
 from .table import KeyRow, table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ...gateway.process import serve
+from ...gateway.process.run import serve
 from ...observe import logs
 from ...offline.faults import parse_fault
 from ...offline.server import OnMiss, ReplaySettings, ReplayState, config_for

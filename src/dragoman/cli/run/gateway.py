@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from ...config.types import Config, ServerConfig
-from ...gateway.listener import address_of
-from ...gateway.process import serve
+from ...gateway.process.listener import address_of
+from ...gateway.process.run import serve
 from ...observe import logs
 from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route

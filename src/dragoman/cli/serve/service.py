@@ -21,9 +21,9 @@ from ...config import FILE as CONFIG_FILE
 from ...config import discover, user_folder, with_server
 from ...config.types import Config
 from ...credentials import missing
-from ...gateway import event_loop
-from ...gateway.listener import address_of
-from ...gateway.process import reserve, serve
+from ...gateway.process import event_loop
+from ...gateway.process.listener import address_of
+from ...gateway.process.run import reserve, serve
 from ...model.errors import DragomanError
 from ...observe import logs, metrics
 
@@ -61,7 +61,7 @@ def run(options: ServeOptions, workers: int | None) -> None:
         work = serve(config, ready=partial(_say_ready, config), pinned=options.pinned)
         until_interrupted(work)
         return
-    from ...gateway.workers import Workers
+    from ...gateway.process.workers import Workers
 
     if config.server.unix is not None:
         raise DragomanError(

@@ -17,8 +17,8 @@ import msgspec
 from ...config.store_address import store_place
 from ...config.types import Config
 from ...credentials.secret import Secret
-from ...gateway import event_loop
-from ...gateway.retention import failure_limits, recording_limits, retention_of
+from ...gateway.process import event_loop
+from ...gateway.process.retention import failure_limits, recording_limits, retention_of
 from ...recording.kept_failures import failures_folder
 from ...recording.retention import prune as prune_recordings
 from ...store import Receipt, Store, StoreError, StoreStatus, open_store, store_status

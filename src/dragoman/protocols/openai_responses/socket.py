@@ -79,7 +79,7 @@ def _created(members: Members, lane: str | None) -> SocketMessage:
         body=_json(body | {"stream": _TRUE}),
         headers=_headers(_read(members, _METADATA)),
         previous=previous if isinstance(previous, str) else None,
-        # Codex sends `generate: false` as soon as it is connected (see `gateway/prewarm.py`).
+        # Codex sends `generate: false` as soon as it is connected (see `gateway/exchange/prewarm.py`).
         generate=generate is not False and not _prewarms(_read(members, "prompt_cache_options")),
     )
 

@@ -1,0 +1,105 @@
+"""State of a conversation that the client's protocol cannot carry: opaque reasoning, and stored responses.
+
+An attempt restores the state before it writes the upstream's request. It saves the new state before the
+client gets the last bytes of the answer, so the client's next request always finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...model.events import Event
+from ...model.messages import Notice, Request
+from ...protocols.common.collect import collect
+from ...routing.router import ChosenTarget
+from ...store import reasoning
+from ...store import responses as responses_state
+from ...store.reasoning_keys import ReasoningContext
+from ...store.responses import Continued
+from ...translation.exchange import Exchange
+from ..state import State
+from .incoming_request import IncomingRequest
+
+
+class RestoredState(msgspec.Struct, frozen=True):
+    """A request for one target, and what is needed to save the state after the answer."""
+
+    request: Request
+    context: ReasoningContext
+    continued: Continued | None
+    """Only for a protocol with `previous_response_id`."""
+    kept_upstream: bool = False
+    """Does the upstream itself keep the conversation that the request continues?"""
+    notices: tuple[Notice, ...] = ()
+
+
+async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> RestoredState:
+    """Put stored responses, and the reasoning of this upstream, back into the client's request."""
+    continued = await _continued(state, incoming, choice) if incoming.client.keeps_responses else None
+    request = incoming.request if continued is None else continued.request
+    context = state.reasoning_context(
+        incoming.client.name,
+        choice.upstream,
+        incoming.scope,
+        reasoning.asks_for_reasoning(incoming.request),
+    )
+    kept_upstream = continued is not None and _kept_upstream(incoming, choice)
+    if reasoning.needs_no_restore(request):
+        return RestoredState(request, context, continued, kept_upstream)
+    restored = await reasoning.restore(state.store, request, context)
+    return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
+
+
+def needs_saving(restored: RestoredState, exchange: Exchange) -> bool:
+    """May the answer hold anything to save? An answer of plain text does not."""
+    return restored.continued is not None or bool(exchange.receipts) or not exchange.text_only
+
+
+async def save(
+    state: State,
+    incoming: IncomingRequest,
+    restored: RestoredState,
+    exchange: Exchange,
+    events: Sequence[Event],
+    last: bytes,
+) -> tuple[Notice, ...]:
+    """Save what the client's next request needs. `events` and `last` are the answer as the client gets it."""
+    context, continued = restored.context, restored.continued
+    request = incoming.request if continued is None else continued.request
+    # Most answers hold no reasoning. Collecting their parts would be wasted.
+    parts = collect(events).parts if reasoning.has_reasoning(events) else ()
+    notices = await reasoning.stash(state.store, request, parts, context, exchange.receipts)
+    if continued is not None:
+        notices += await responses_state.record(
+            state.store,
+            continued,
+            last,
+            issuer=context.issuer,
+            native=restored.kept_upstream,
+            scope=incoming.scope,
+            answer=collect(events),
+            memory=incoming.memory,
+        )
+    return notices
+
+
+async def _continued(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> Continued:
+    return await responses_state.expand(
+        state.store,
+        incoming.request,
+        incoming.previous,
+        issuer=choice.upstream.name,
+        native=_kept_upstream(incoming, choice),
+        scope=incoming.scope,
+        memory=incoming.memory,
+    )
+
+
+def _kept_upstream(incoming: IncomingRequest, choice: ChosenTarget) -> bool:
+    """Does the upstream keep the response or conversation that this request continues?"""
+    same_protocol = choice.upstream.protocol == incoming.client.name
+    return same_protocol and responses_state.is_kept_by_upstream(
+        incoming.request, incoming.previous, choice.upstream.name
+    )

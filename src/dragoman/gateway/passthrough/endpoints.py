@@ -1,0 +1,39 @@
+"""The routes of the other endpoints of all protocols (`handler.py`)."""
+
+from __future__ import annotations
+
+from ...protocols.base import ClientProtocol
+from ...protocols.facts import OtherEndpoint
+from ...protocols.registry import served_protocols
+from ...transport.server import Handler, HttpAnswer, HttpRequest, Route
+from ..errors import busy, client_of, error_response
+from ..ids import new_id
+from ..state import State
+from .handler import PassThrough
+
+_Served = tuple[ClientProtocol, OtherEndpoint, str]
+"""A protocol, its endpoint, and the root of the path at which the gateway serves it."""
+
+
+def routes(state: State) -> list[Route]:
+    """The other endpoints of all protocols. Protocols may share a path: headers tell them apart."""
+    found: dict[tuple[str, str], list[_Served]] = {}
+    for client in served_protocols():
+        at = client.endpoints
+        for endpoint in at.others:
+            for root in at.roots:
+                served = (client, endpoint, endpoint.before + root)
+                for method in endpoint.methods:
+                    found.setdefault((method, endpoint.before + root + endpoint.path), []).append(served)
+    return [Route(method, path, _handler(state, served)) for (method, path), served in found.items()]
+
+
+def _handler(state: State, served: list[_Served]) -> Handler:
+    async def answer(http: HttpRequest) -> HttpAnswer:
+        name = client_of(http).name if len(served) > 1 else ""
+        client, endpoint, root = next((one for one in served if one[0].name == name), served[0])
+        if state.running >= state.config.server.max_streams:
+            return error_response(client, busy(), new_id())
+        return await PassThrough(state, client, endpoint, root, http).run()
+
+    return answer

@@ -1,0 +1,1 @@
+"""Calls of upstreams: their URLs, credentials, keys, lists of models, and the HTTP call itself."""
