@@ -214,6 +214,14 @@ def test_marks() -> None:
     )
 
 
+def test_how_long_a_cache_without_marks_is_kept_is_not_claimed() -> None:
+    before: Body = {"messages": [{"role": "user", "content": "Hi"}]}
+    after = copy.deepcopy(before)
+    after["messages"] += [{"role": "assistant", "content": "Ho"}, {"role": "user", "content": "On"}]
+    found = explain(turn(before, protocol="openai-chat"), turn(after, 400, "openai-chat"))
+    assert found.sentence == "Idle for 7 min: longer than some upstreams keep a cache (5 min)."
+
+
 def test_an_hour_is_kept_for_an_hour() -> None:
     hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     before = first() | {"system": [{"type": "text", "text": "You.", **hour}]}
@@ -231,6 +239,15 @@ def test_neither_marks_nor_the_form_of_a_text_change_a_print() -> None:
     ]
     for form in forms:
         assert printed({"messages": [form]}).messages == plain.messages
+    # Claude Code's system messages have further members, and a mark moves away from them after the first turn.
+    more = {"role": "system", "output_config": {"effort": "low"}}
+    marked = printed({"messages": [more | {"content": [{"type": "text", "text": "Be.", **MARK}]}]})
+    assert marked.messages == printed({"messages": [more | {"content": "Be."}]}).messages
+    result = {"role": "tool", "tool_call_id": "call_1"}
+    marked = printed(
+        {"messages": [result | {"content": [{"type": "text", "text": "18", **MARK}]}]}, "openai-chat"
+    )
+    assert marked.messages == printed({"messages": [result | {"content": "18"}]}, "openai-chat").messages
     quoted = printed(
         {"messages": [{"role": "user", "content": 'Write "cache_control": {"type": "ephemeral"}'}]}
     )

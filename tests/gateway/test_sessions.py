@@ -113,6 +113,31 @@ def test_the_turns_of_a_session_and_why_the_cache_missed(
     assert found["turns"][5]["cache"]["cause"] == "first"
 
 
+CONTEXT = "<environment_context>\n  <cwd>/src</cwd>\n</environment_context>"
+AGENTS_FILE = "# AGENTS.md instructions for /src\n\n<INSTRUCTIONS>\nBe kind.\n</INSTRUCTIONS>"
+LONG_REMINDER = f"<system-reminder>{'Be nice. ' * 5000}</system-reminder>"
+
+
+@pytest.mark.parametrize(
+    ("said", "opening"),
+    [
+        ([CONTEXT, "Mend the test"], "Mend the test"),
+        ([f"{AGENTS_FILE}{CONTEXT}", "Mend the test", "Again"], "Mend the test"),
+        ([f"{LONG_REMINDER}\n{CONTEXT}\nMend the <div> here"], "Mend the <div> here"),
+        (["# The plan\n\nMend it"], "# The plan Mend it"),
+        ([CONTEXT], ""),
+    ],
+)
+def test_the_first_words_of_a_session_are_the_users(
+    running: Gateway, upstream: ScriptedUpstream, loop: Loop, said: list[str], opening: str
+) -> None:
+    upstream.script(answer(0))
+    ask(running, body(messages=[{"role": "user", "content": text} for text in said]))
+    written(running, loop)
+    (row,) = call(f"{running.url}/sessions").json["sessions"]
+    assert row["opening"] == opening
+
+
 def test_pages_of_sessions(running: Gateway) -> None:
     now = time.time()
     made = [Receipt(f"r{n}", now + n, session=f"{n:016x}", model="m", micros=1) for n in range(25)]

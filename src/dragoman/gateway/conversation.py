@@ -22,7 +22,9 @@ _HEADERS = (
     "session-id",
     "session_id",
 )
-_TAGGED = re.compile(r"<([a-z][\w-]*)>.*?</\1>", re.DOTALL)
+# What agents tell the model in the user's name: in tags, Codex's AGENTS.md with a heading before the tag.
+_TAGGED = re.compile(r"<([A-Za-z][\w-]*)>.*?</\1>", re.DOTALL)
+_OPENING_TAG = re.compile(r"\s*(?:#[^\n]*\n\s*)?<([A-Za-z][\w-]*)>")
 _SEARCHED = 20_000
 _LONGEST_OPENING = 90
 PROMPTS = frozenset({"system", "developer"})
@@ -60,15 +62,20 @@ def opening_words(request: Request, profile: str | None) -> str:
     """
     if not request.tools and profile not in (None, UNKNOWN.name):
         return ""
-    first = next((message for message in request.messages if message.role == "user"), None)
-    if first is None:
-        return ""
-    # Agents put reminders in tags before the user's words. A long text is cut before it is searched for them.
-    text = " ".join(_TAGGED.sub(" ", plain_text(first.parts)[:_SEARCHED]).split())
+    said = (message for message in request.messages if message.role == "user")
+    text = next(filter(None, (_own_words(plain_text(message.parts)) for message in said)), "")
     if len(text) <= _LONGEST_OPENING:
         return text
     # Cut between words: half a secret would not be recognised as one.
     return f"{text[: _LONGEST_OPENING + 1].rpartition(' ')[0]}…"
+
+
+def _own_words(text: str) -> str:
+    """A text without the tagged parts that agents add to it. Its beginning, if the rest is long."""
+    at = 0
+    while (tag := _OPENING_TAG.match(text, at)) and (end := text.find(f"</{tag[1]}>", tag.end())) >= 0:
+        at = end + len(tag[1]) + 3
+    return " ".join(_TAGGED.sub(" ", text[at : at + _SEARCHED]).split())
 
 
 def _opening(messages: Sequence[Message]) -> str:

@@ -9,8 +9,8 @@ import msgspec
 
 from .fingerprints import PromptFingerprint, PromptPart, coarser
 
-# Facts about upstreams: below this many tokens OpenAI and Anthropic cache nothing. Anthropic searches at most
-# 20 blocks before a mark for an earlier one.
+# Facts about upstreams: below this many tokens OpenAI and Anthropic cache nothing, but DeepSeek does.
+# Anthropic searches at most 20 blocks before a mark for an earlier one.
 SHORTEST_PROMPT = 1024
 MARK_REACH = 20
 
@@ -219,7 +219,9 @@ def _known(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
     yield from _marks(before.prompt, after.prompt)
     idle, ttl = after.at - before.end, max(before.prompt.ttl, 0)
     if idle > ttl:
-        yield Cause("idle", f"Idle for {_duration(idle)}: longer than the cache is kept ({_duration(ttl)}).")
+        # Only marks say how long a cache is kept. Providers without them keep it for minutes or for hours.
+        kept = "the cache is kept" if before.prompt.marks else "some upstreams keep a cache"
+        yield Cause("idle", f"Idle for {_duration(idle)}: longer than {kept} ({_duration(ttl)}).")
     if before.failed:
         yield Cause("failed-before", "The turn before failed, so its prompt may not have been cached.")
     began = before.at + (before.seconds if before.first_event is None else before.first_event)
@@ -227,7 +229,7 @@ def _known(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
         yield Cause("too-early", "The request was sent before the turn before began to be answered.")
     if after.input is not None and min(after.input, before.input or 0) < SHORTEST_PROMPT:
         yield Cause(
-            "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: upstreams do not cache that."
+            "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: many upstreams cache nothing that short."
         )
 
 

@@ -46,7 +46,7 @@ _LONGEST_LOOSE = 32 * 1024
 _LINE_END = b"\\n"  # as JSON spells it
 _DIGIT = re.compile(rb"\d")
 # A message in the form of `_one_form`, with its role: the usual case, which needs no decoding.
-_IN_FORM = re.compile(rb'\{"role":"([a-z]+)","(?!content":\[\{"type":"text")')
+_IN_FORM = re.compile(rb'\{"role":"([a-z]+)","content":(?!\[\{"type":"text")')
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -271,14 +271,13 @@ def _one_form(data: bytes) -> tuple[bytes, str]:
     members = _members(data)
     role = members.get("role") or members.get("type")
     name = "" if role is None else bytes(role).decode(errors="replace").strip('"')[:_LONGEST_NAME]
-    if members.keys() != {"role", "content"}:
-        return data, name
-    content = bytes(members["content"])
+    content = bytes(members.get("content", b""))
     blocks = _items(content) if content[:1] == b"[" else ()
     if len(blocks) == 1 and bytes(blocks[0])[:1] == b"{":
         text = _text_of(bytes(blocks[0]))
-        content = content if text[:1] == b"{" else text
-    return b'{"role":"%s","content":%s}' % (name.encode(), content), name
+        members["content"] = msgspec.Raw(content if text[:1] == b"{" else text)
+    first = {"role": role, **members} if "role" in members else members
+    return b"{%b}" % b",".join(b'"%b":%b' % (key.encode(), value) for key, value in first.items()), name
 
 
 def _text_of(block: bytes) -> bytes:
