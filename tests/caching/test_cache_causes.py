@@ -239,7 +239,7 @@ def test_neither_marks_nor_the_form_of_a_text_change_a_print() -> None:
     ]
     for form in forms:
         assert printed({"messages": [form]}).messages == plain.messages
-    # Claude Code's system messages have further members, and a mark moves away from them after the first turn.
+    # Claude Code's system messages have further members, and lose their mark after the first turn.
     more = {"role": "system", "output_config": {"effort": "low"}}
     marked = printed({"messages": [more | {"content": [{"type": "text", "text": "Be.", **MARK}]}]})
     assert marked.messages == printed({"messages": [more | {"content": "Be."}]}).messages

@@ -229,7 +229,8 @@ def _known(before: CacheTurn, after: CacheTurn) -> Iterator[Cause]:
         yield Cause("too-early", "The request was sent before the turn before began to be answered.")
     if after.input is not None and min(after.input, before.input or 0) < SHORTEST_PROMPT:
         yield Cause(
-            "short", f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: many upstreams cache nothing that short."
+            "short",
+            f"The prompt was shorter than {SHORTEST_PROMPT:,} tokens: many upstreams do not cache that.",
         )
 
 
