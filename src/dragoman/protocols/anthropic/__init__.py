@@ -10,12 +10,13 @@ from ..common.call_ids import WORDS
 from . import clouds, facts
 from .answer import encoder
 from .answer.decoder import Decoder
+from .own import NAME
 from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import NAMES, write_request
 
 PROTOCOL = WireProtocol(
-    name="anthropic",
+    name=NAME,
     ids=WORDS,
     names=NAMES,
     carries_searches=True,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..base import UpstreamProtocol
 from ..facts import BaseUrlRule
-from .answer.decoder import NAME, Decoder
+from .answer.decoder import Decoder
+from .own import NAME
 from .request.fields import FIELDS, PROMPT
 from .request.write import IDS, NAMES, write_request
 

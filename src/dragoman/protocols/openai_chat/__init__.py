@@ -7,12 +7,13 @@ from ..base import WireProtocol
 from . import facts
 from .answer import encoder
 from .answer.decoder import Decoder
+from .own import NAME
 from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
 PROTOCOL = WireProtocol(
-    name="openai-chat",
+    name=NAME,
     ids=IDS,
     names=NAMES,
     serial=False,

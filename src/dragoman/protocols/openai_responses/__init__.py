@@ -8,12 +8,13 @@ from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .answer.echo import echoed_settings
+from .own import NAME
 from .request.fields import FIELDS, PROMPT
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
 PROTOCOL = WireProtocol(
-    name="openai-responses",
+    name=NAME,
     ids=IDS,
     names=NAMES,
     carries_searches=True,

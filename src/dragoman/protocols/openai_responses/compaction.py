@@ -13,8 +13,8 @@ import binascii
 
 from ...model.messages import Opaque, Raw
 from ..common.fields import Obj, is_array, is_object
+from .own import NAME
 
-NAME = "openai-responses"
 ITEM = "compaction"
 TRIGGER = "compaction_trigger"
 

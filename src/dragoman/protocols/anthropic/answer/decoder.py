@@ -29,10 +29,9 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader, mended, present, read_value
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
+from ..own import NAME
 from . import wire
 from .verbatim import VerbatimCheck
-
-NAME = "anthropic"
 
 _read = StructReader(wire.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
 _read_message = StructReader(wire.Message)

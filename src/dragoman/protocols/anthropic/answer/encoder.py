@@ -35,9 +35,8 @@ from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import AnswerContext
 from ...common import sealed_reasoning
 from ...common.collect import Answer
+from ..own import NAME, is_own
 from ..searches import search_blocks
-
-NAME = "anthropic"
 
 STOP_REASONS: dict[Stop, str] = {
     Stop.END: "end_turn",
@@ -301,14 +300,14 @@ def block_object(part: Part) -> dict[str, Any] | None:
         case ToolCall():
             block: dict[str, Any] = {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
             return block if part.namespace is None else {**block, "toolset_name": part.namespace}
-        case Opaque(raw, _) if raw.protocol == NAME:
+        case Opaque(raw, _) if is_own(raw):
             return raw.value
         case _:
             return None
 
 
 def citation_object(citation: Citation) -> dict[str, Any]:
-    if citation.raw is not None and citation.raw.protocol == NAME:
+    if is_own(citation.raw):
         return citation.raw.value
     return {
         "type": "web_search_result_location",
@@ -391,7 +390,7 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
                 return [block]
             signature = sealed_reasoning.to_slot(part.seal, NAME, part.id)
             return [{"type": "thinking", "thinking": "", "signature": signature}, block]
-        case Opaque(raw, _) if raw.protocol == NAME:
+        case Opaque(raw, _) if is_own(raw):
             return [raw.value]
         case Search():
             return list(search_blocks(part))

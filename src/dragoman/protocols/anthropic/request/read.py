@@ -19,7 +19,7 @@ from ...common.fields import (
     strings,
 )
 from ...common.typed_json import LazyArray, body_members, decode_members, reads_body
-from ..answer.decoder import NAME
+from ..own import NAME
 from .read_blocks import MessageReader, read_system
 from .read_servers import with_servers
 from .read_tools import read_cache, read_tool_choice, read_tools

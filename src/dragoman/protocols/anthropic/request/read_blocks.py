@@ -32,7 +32,8 @@ from ...common.searches import with_calls
 from ...common.turns import refuse_stray
 from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, optional, value
 from .. import searches
-from ..answer.decoder import NAME, read_citation
+from ..answer.decoder import read_citation
+from ..own import NAME
 from .read_media import media_of, result_parts
 from .restore import is_foreign_citation
 from .wire import (

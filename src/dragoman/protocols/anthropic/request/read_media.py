@@ -10,7 +10,7 @@ import msgspec
 from ....model.messages import Media, Raw, Text
 from ...common.fields import is_array, is_object, join, reject
 from ...common.typed_json import Members, Reader, member, members_of, optional, value
-from ..answer.decoder import NAME
+from ..own import NAME
 from .wire import DocumentBlock, ImageBlock, SearchResultBlock, Source, TextBlock, ToolReference
 
 _text = Reader(TextBlock)

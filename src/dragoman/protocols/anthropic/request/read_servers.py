@@ -12,7 +12,7 @@ import msgspec
 from ....model.messages import Raw, Tool, ToolServer
 from ...common.fields import Obj, is_array, is_object, need_string, objects, string
 from ...common.tool_servers import enabled
-from ..answer.decoder import NAME
+from ..own import NAME
 
 MEMBER = "mcp_servers"
 

@@ -10,7 +10,7 @@ import msgspec
 from ....model.messages import Cache, Raw, Tool, ToolChoice
 from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
 from ...common.typed_json import LazyArray, Reader, members_of, need_object, value
-from ..answer.decoder import NAME
+from ..own import NAME
 from .builtins import BUILTINS, toolset
 
 _VERSION = re.compile(r"_\d{8}$")

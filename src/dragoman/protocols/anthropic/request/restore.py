@@ -14,12 +14,7 @@ from ....model.messages import Message, Raw, Seal
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_array, is_object
-from ..answer.decoder import NAME
-
-
-def goes_back(seal: Seal | None, target: Target) -> bool:
-    """May this upstream get the seal?"""
-    return sealed_reasoning.goes_back(seal, NAME, target.issuer)
+from ..own import NAME, goes_back
 
 
 def thinking_block(text: str, seal: Seal) -> Obj:

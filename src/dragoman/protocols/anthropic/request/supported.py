@@ -10,7 +10,6 @@ from ....model.messages import (
     Message,
     Opaque,
     Part,
-    Raw,
     Refusal,
     Text,
     Thinking,
@@ -20,16 +19,11 @@ from ....model.messages import (
 from ...base import Target
 from ...common import inline_media
 from ...common.notices import Notices
-from ..answer.decoder import NAME
-from .restore import goes_back
+from ..own import goes_back, is_own
 
 # Anthropic answers any other image type with a 400.
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF = "application/pdf"
-
-
-def is_own(raw: Raw | None) -> bool:
-    return raw is not None and raw.protocol == NAME
 
 
 class ContentFilter:

@@ -10,10 +10,9 @@ from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
-from ..answer.decoder import NAME
+from ..own import NAME, is_own
 from .cache_marks import mark_request
 from .restore import restored_messages
-from .supported import is_own
 from .thinking import fitted, think_if_signed, unchanged_thinking, write_thinking
 from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
@@ -48,7 +47,7 @@ _NO_COUNTERPART = (
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body, and what the translation of the answer needs to know about it."""
-    if request.raw is not None and is_own(request.raw):
+    if is_own(request.raw):
         return _passed_on(request, request.raw.value, target)
     return _Writer(request, target).outgoing()
 

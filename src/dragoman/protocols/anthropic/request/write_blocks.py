@@ -23,8 +23,8 @@ from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY
+from ..own import is_own
 from .restore import thinking_block
-from .supported import is_own
 
 
 class Marks:
@@ -103,7 +103,7 @@ class BlockWriter:
         return self._extended(self._marks.put(block, text.cache), text.extras)
 
     def _media(self, media: Media) -> Obj:
-        if media.raw is not None and is_own(media.raw):
+        if is_own(media.raw):
             return media.raw.value
         block: Obj = {"type": media.kind, "source": _source(media)}
         if media.kind == "document":
@@ -112,7 +112,7 @@ class BlockWriter:
         return self._marks.put(block, media.cache)
 
     def _call(self, call: ToolCall) -> Obj:
-        if call.raw is not None and is_own(call.raw):
+        if is_own(call.raw):
             return call.raw.parsed | {"id": self._ids.call(call.id)}
         block: Obj = {
             "type": "tool_use",
@@ -126,7 +126,7 @@ class BlockWriter:
 
     def _result(self, result: ToolResult) -> Obj:
         id = self._ids.result(result.call_id)
-        if result.raw is not None and is_own(result.raw):
+        if is_own(result.raw):
             return result.raw.parsed | {"tool_use_id": id}
         block: Obj = {"type": "tool_result", "tool_use_id": id}
         content = [self.block(part) for part in result.parts]

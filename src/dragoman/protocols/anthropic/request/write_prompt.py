@@ -26,9 +26,10 @@ from ...common.turns import (
     note_prefill,
     turns,
 )
+from ..own import is_own
 from .cache_marks import mark_prompt
 from .restore import is_top_level_system, restored
-from .supported import ContentFilter, is_own
+from .supported import ContentFilter
 from .write_blocks import BlockWriter, Marks
 from .write_tools import ToolWriter
 

@@ -16,8 +16,8 @@ from ...common.schemas import ANTHROPIC, Schema, SchemaDialect, output_schema, s
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
 from ...common.unsupported import warn_deferred
+from ..own import is_own
 from .read_servers import is_in_mcp_servers
-from .supported import is_own
 from .write_blocks import Marks
 
 # The oldest version of each tool: all models that support the tool support it.
@@ -82,7 +82,7 @@ class ToolWriter:
         return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
     def _tool(self, tool: Tool, path: str) -> Obj | None:
-        if tool.raw is not None and is_own(tool.raw):
+        if is_own(tool.raw):
             return None if is_in_mcp_servers(tool.raw) else tool.raw.parsed
         if tool.kind == "hosted":
             return self._hosted(tool, path)

@@ -31,9 +31,8 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
+from ..own import NAME
 from . import wire
-
-NAME = "bedrock-converse"
 
 _read = StructReader(wire.StreamEvent, frozenset({"text", "input"}))
 

@@ -22,9 +22,8 @@ from ....model.messages import (
 from ...base import Target
 from ...common import inline_media
 from ...common.notices import Notices
-from ...common.sealed_reasoning import goes_back
 from ...common.turns import note_prefill
-from ..answer.decoder import NAME
+from ..own import goes_back
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 FORMATS: dict[str, dict[str, str]] = {
@@ -104,7 +103,7 @@ class ContentFilter:
         if isinstance(part, Text):
             return None if _is_blank(part.text) else self._uncited(part, path)
         if isinstance(part, Thinking):
-            return part if goes_back(part.seal, NAME, self._target.issuer) else None
+            return part if goes_back(part.seal, self._target) else None
         if isinstance(part, ToolResult):
             return self._result(part, path)
         if isinstance(part, Media) and role == "assistant":

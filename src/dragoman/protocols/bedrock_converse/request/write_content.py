@@ -117,7 +117,7 @@ class ContentWriter:
             return {"reasoningContent": _thought(part)}
         if isinstance(part, Media):
             return self._media(part)
-        assert isinstance(part, Text)  # the carrier lets nothing else pass
+        assert isinstance(part, Text)  # `ContentFilter` lets nothing else pass
         return {"text": part.text}
 
     def _result(self, result: ToolResult) -> Obj:
@@ -147,7 +147,7 @@ class ContentWriter:
 
 def _thought(thinking: Thinking) -> Obj:
     seal = thinking.seal
-    assert seal is not None  # the carrier lets no other thoughts pass
+    assert seal is not None  # `ContentFilter` lets no other thoughts pass
     if seal.redacted:
         return {"redactedContent": seal.data}
     return {"reasoningText": {"text": thinking.text, "signature": seal.data}}

@@ -25,11 +25,10 @@ from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ...common.fields import is_array, is_object
 from ...common.text_blocks import TextBlocks
+from ..own import NAME
 from . import wire
 from .partial_args import PartialArguments
 from .verbatim import VerbatimCheck
-
-NAME = "gemini"
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 

@@ -27,8 +27,7 @@ from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import AnswerContext
 from ...common import sealed_reasoning
 from ...common.collect import Answer, BlockBuilder
-
-NAME = "gemini"
+from ..own import NAME, is_own
 
 FINISHES: dict[Stop, str] = {
     Stop.END: "STOP",
@@ -173,7 +172,7 @@ def part_object(part: Part) -> dict[str, Any] | None:
             return value
         case Media():
             return media_object(part)
-        case Opaque(raw, _) if raw.protocol == NAME:
+        case Opaque(raw, _) if is_own(raw):
             return raw.value
         case _:
             return None

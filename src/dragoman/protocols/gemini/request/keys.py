@@ -8,21 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 
-from ....model.messages import Raw
 from ...common import fields
 from ...common.fields import Obj, is_object
 from ...common.typed_json import items, opens_object
-
-GEMINI = "gemini"
-
-
-def is_from_gemini(raw: Raw | None) -> TypeGuard[Raw]:
-    """Did a Gemini client send this? Then a Gemini upstream may get it unchanged."""
-    return raw is not None and raw.protocol == GEMINI
 
 
 @lru_cache(maxsize=512)

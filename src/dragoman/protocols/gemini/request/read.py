@@ -15,7 +15,8 @@ from ....model.errors import BadRequest
 from ....model.messages import Message, Raw, Request, Text
 from ...common.fields import Body, reject
 from ...common.typed_json import body_members, decode_members, reads_body, value
-from .keys import GEMINI, Fields, listed
+from ..own import NAME
+from .keys import Fields, listed
 from .pairing import paired
 from .read_parts import read_content
 from .read_settings import read_settings
@@ -49,7 +50,7 @@ def read_request(body: Body, path: str = "") -> Request:
         settings=settings,
         stream=stream,
         extras=extras or None,
-        raw=Raw(GEMINI, top.value),
+        raw=Raw(NAME, top.value),
     )
 
 
@@ -77,7 +78,7 @@ def _system(top: Fields) -> list[Message]:
             return []
         parts = [content] if content.get("parts") is None else content.children("parts")
         texts = [text for part in parts if (text := part.string("text")) is not None]
-    return [Message("system", tuple(map(Text, texts)), raw=Raw(GEMINI, given))] if texts else []
+    return [Message("system", tuple(map(Text, texts)), raw=Raw(NAME, given))] if texts else []
 
 
 def _response_path(raw: msgspec.Raw, at: str, number: int) -> str:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from ....model.messages import Media, Raw
 from ...common import inline_media
-from .keys import GEMINI, Fields
+from ..own import NAME
+from .keys import Fields
 
 _FILES_API = "https://generativelanguage.googleapis.com/"
 
@@ -21,7 +22,7 @@ def read_media(part: Fields) -> Media | None:
             # google-genai writes the alphabet for URLs. Gemini itself gets the part as it came.
             data=inline_media.standard(inline.need_string("data")),
             name=inline.string("displayName"),
-            raw=Raw(GEMINI, part.value),
+            raw=Raw(NAME, part.value),
         )
     if (file := part.child("fileData")) is not None:
         uri = file.need_string("fileUri")
@@ -33,7 +34,7 @@ def read_media(part: Fields) -> Media | None:
             url=None if bound else uri,
             file_id=uri if bound else None,
             name=file.string("displayName"),
-            raw=Raw(GEMINI, part.value),
+            raw=Raw(NAME, part.value),
         )
     return None
 

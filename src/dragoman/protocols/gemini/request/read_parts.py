@@ -24,8 +24,9 @@ from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, as_object, join, reject
 from ...common.typed_json import Reader, optional, value
+from ..own import NAME
 from . import wire
-from .keys import GEMINI, Fields, camel, listed
+from .keys import Fields, camel, listed
 from .read_media import read_media
 
 BYPASS = "skip_thought_signature_validator"
@@ -70,7 +71,7 @@ def read_content(raw: msgspec.Raw, where: str) -> Message:
     else:
         for at, part in enumerate(content.parts or ()):
             parts.add(part, at)
-    return Message(parts.role(content.role), tuple(parts.read), None, Raw(GEMINI, raw, parts.wrapped))
+    return Message(parts.role(content.role), tuple(parts.read), None, Raw(NAME, raw, parts.wrapped))
 
 
 class _Parts:
@@ -144,7 +145,7 @@ class _Parts:
         # needs it.
         if signature in BYPASSES:
             return None
-        seal = sealed_reasoning.from_slot(signature, GEMINI).seal
+        seal = sealed_reasoning.from_slot(signature, NAME).seal
         if seal.data != signature:
             self.wrapped = True
         return seal
@@ -193,7 +194,7 @@ def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
     kind = next((key for key in given if key not in _ABOUT_A_PART), None)
     if kind is None:
         return None
-    return Opaque(Raw(GEMINI, fields.rest(frozenset({"thoughtSignature"}))), kind)
+    return Opaque(Raw(NAME, fields.rest(frozenset({"thoughtSignature"}))), kind)
 
 
 def _media(raw: msgspec.Raw, where: str) -> list[Media]:

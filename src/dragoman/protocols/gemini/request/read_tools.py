@@ -10,7 +10,8 @@ from ....model.messages import Raw, Tool, ToolServer
 from ...common.fields import Obj, as_object, is_array, is_object, join
 from ...common.tool_servers import token_and_headers
 from ...common.typed_json import Reader, items, members_of, opens_object, optional, value
-from .keys import GEMINI, Fields, camel, listed
+from ..own import NAME
+from .keys import Fields, camel, listed
 from .schemas import read_schema
 
 # Gemini's hosted tools, with their neutral names.
@@ -72,7 +73,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
             if hosted == "mcp":
                 tools += _read_servers(key, value(given, join(where, key)), join(where, key))
                 continue
-            entry = Raw(GEMINI, {key: value(given, join(where, key))})
+            entry = Raw(NAME, {key: value(given, join(where, key))})
             tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=entry))
     return tools
 
@@ -86,7 +87,7 @@ def _read_servers(key: str, given: Any, where: str) -> list[Tool]:
             kind="hosted",
             hosted="mcp",
             server=_read_server(server, f"{where}[{at}]"),
-            raw=Raw(GEMINI, {key: [server]}),
+            raw=Raw(NAME, {key: [server]}),
         )
         for at, server in enumerate(servers)
     ]
@@ -127,7 +128,7 @@ def _read_function(given: Declaration, extras: Obj | None, raw: msgspec.Raw, whe
         name=given.name,
         description=given.description,
         parameters=_parameters(given, where),
-        raw=Raw(GEMINI, raw),
+        raw=Raw(NAME, raw),
         extras=extras,
     )
 

@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....model.messages import Message, Raw, Seal
+from ....model.messages import Message, Raw
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_array, is_object
-from .keys import GEMINI, Fields
+from ..own import NAME, goes_back
+from .keys import Fields
 from .read_parts import BYPASS
 
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _CALLS = frozenset({"functionCall", "function_call"})
-
-
-def is_own(seal: Seal | None, target: Target) -> bool:
-    """May `target` get this seal?"""
-    return sealed_reasoning.goes_back(seal, GEMINI, target.issuer)
 
 
 def restored_contents(messages: Sequence[Message], target: Target) -> list[Any] | None:
@@ -61,9 +57,9 @@ def _restored_part(part: Obj, target: Target) -> Obj:
             result = result | {fields.key(name): inner | {"id": own}}
     slot = fields.key("thoughtSignature")
     data = part.get(slot)
-    if not isinstance(data, str) or (seal := sealed_reasoning.from_slot(data, GEMINI).seal).data == data:
+    if not isinstance(data, str) or (seal := sealed_reasoning.from_slot(data, NAME).seal).data == data:
         return result
-    if is_own(seal, target):
+    if goes_back(seal, target):
         return result | {slot: seal.data}
     # Another model thought this. Its text is no use to this model, and Gemini refuses a foreign signature.
     if fields.get("thought") or fields.get("text") == "":

@@ -30,8 +30,7 @@ from ...base import Target
 from ...common.inline_media import guessed_type
 from ...common.notices import Notices
 from ...common.turns import note_prefill
-from .keys import is_from_gemini
-from .restore import is_own
+from ..own import goes_back, is_own
 
 
 class ContentFilter:
@@ -51,7 +50,7 @@ class ContentFilter:
         conversation = [message for message in carried if message.parts]
         if not conversation:
             raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
-        if not is_from_gemini(messages[-1].raw):
+        if not is_own(messages[-1].raw):
             note_prefill(messages, self._notices)
         return list(messages[:leading]), conversation
 
@@ -93,11 +92,11 @@ class ContentFilter:
         if isinstance(part, ToolResult):
             return self._result(part, index, at)
         if isinstance(part, ToolCall):
-            foreign = part.seal is not None and not is_own(part.seal, self._target)
+            foreign = part.seal is not None and not goes_back(part.seal, self._target)
             return msgspec.structs.replace(part, seal=None) if foreign else part
         if isinstance(part, Thinking):
             # The reasoning of another model is never sent, not even as text.
-            return part if is_own(part.seal, self._target) else None
+            return part if goes_back(part.seal, self._target) else None
         if isinstance(part, Media):
             return self._media(part, _path(index, at))
         if isinstance(part, Opaque):
@@ -114,7 +113,7 @@ class ContentFilter:
         return msgspec.structs.replace(result, parts=tuple(parts))
 
     def _opaque(self, part: Opaque, path: str) -> Opaque | None:
-        if is_from_gemini(part.raw):
+        if is_own(part.raw):
             return part
         kind = part.type or "part"
         self._notices.warn("opaque-dropped", path, f"Gemini does not support {kind} of {part.raw.protocol}")
@@ -122,7 +121,7 @@ class ContentFilter:
 
     def _media(self, media: Media, path: str) -> Media:
         """`media` in a form that Gemini accepts: with a media type, inline or by URL."""
-        if is_from_gemini(media.raw):
+        if is_own(media.raw):
             return media
         if media.file_id is not None:
             raise BadRequest("Gemini has no files of other providers", f"{path}.file_id")

@@ -9,7 +9,8 @@ from ...common.fields import Obj
 from ...common.json_words import in_words
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
-from .keys import GEMINI, Fields, is_from_gemini
+from ..own import NAME, is_own
+from .keys import Fields
 from .paths import path
 from .read_settings import merged
 from .restore import restored_contents
@@ -30,7 +31,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body and the path of a `generateContent` request."""
     address = path(target.model, request.stream)
     notices = Notices(target.strict)
-    if is_from_gemini(request.raw):
+    if is_own(request.raw):
         names = ToolNames(request.tools, _UNCHANGED)
         body = _same(request, request.raw.value, target, notices)
         return Outgoing(members=body, path=address, names=names, notices=notices.all())
@@ -68,12 +69,12 @@ def _thinkable(body: Obj, request: Request, target: Target, notices: Notices) ->
 
 def _own_tools(request: Request) -> bool:
     if not request.tools:
-        return unsupported.was_sent_in(request, GEMINI)
-    return all(is_from_gemini(tool.raw) for tool in request.tools)
+        return unsupported.was_sent_in(request, NAME)
+    return all(is_own(tool.raw) for tool in request.tools)
 
 
 def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    own = unsupported.was_sent_in(request, GEMINI)
+    own = unsupported.was_sent_in(request, NAME)
     settings = request.settings
     if not own:
         unsupported.refuse_untranslatable(request)

@@ -25,7 +25,7 @@ from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turns
-from .keys import is_from_gemini
+from ..own import is_own
 from .restore import restored, sign_first_call
 
 IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.longest, optional=True)
@@ -61,7 +61,7 @@ class ContentWriter:
         """Write one content per message, for the conversation of a Gemini client."""
         contents: list[Any] = []
         for message in messages:
-            if is_from_gemini(message.raw):
+            if is_own(message.raw):
                 for part in message.parts:
                     if isinstance(part, ToolCall):
                         self._remember(part)
@@ -160,7 +160,7 @@ def _other(part: Media | Opaque | Refusal) -> Obj:
 
 
 def media_part(media: Media) -> Obj:
-    if is_from_gemini(media.raw):
+    if is_own(media.raw):
         return {k: v for k, v in media.raw.value.items() if k not in _SIGNATURES}
     if media.url is not None:
         kind = {"mimeType": media.media_type} if media.media_type else {}
@@ -170,7 +170,7 @@ def media_part(media: Media) -> Obj:
 
 def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | str | None:
     """Write the leading system prompts as one content with a part for each block."""
-    if len(messages) == 1 and is_from_gemini(raw := messages[0].raw):
+    if len(messages) == 1 and is_own(raw := messages[0].raw):
         return raw.value
     parts: list[Obj] = []
     for index, message in enumerate(messages):

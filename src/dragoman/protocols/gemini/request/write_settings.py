@@ -7,7 +7,8 @@ from ...base import Target
 from ...common import reasoning_effort, schemas, unsupported
 from ...common.fields import Obj
 from ...common.notices import Notices
-from .keys import Fields, is_from_gemini
+from ..own import is_own
+from .keys import Fields
 
 # Google documents at most five.
 _STOPS = 5
@@ -97,7 +98,7 @@ def emulates_format(request: Request, target: Target) -> bool:
     """Is structured output emulated? Before Gemini 3, a request with functions cannot ask for JSON."""
     if request.settings.format is None or target.takes.schema_with_tools is not False:
         return False
-    return any(tool.kind != "hosted" and not is_from_gemini(tool.raw) for tool in request.tools)
+    return any(tool.kind != "hosted" and not is_own(tool.raw) for tool in request.tools)
 
 
 def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:

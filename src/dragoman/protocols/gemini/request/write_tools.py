@@ -14,7 +14,7 @@ from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
 from ...common.unsupported import warn_deferred
-from .keys import is_from_gemini
+from ..own import is_own
 
 # Hosted tools of other providers, by the prefix of their type, and Gemini's counterpart.
 _HOSTED = {
@@ -55,13 +55,13 @@ class ToolWriter:
         if calling is not None:
             config["functionCallingConfig"] = calling
         # Gemini 3 requires it for functions together with hosted tools. Older models do not allow both.
-        translated = any(t.kind == "hosted" and not is_from_gemini(t.raw) for t in self._tools)
+        translated = any(t.kind == "hosted" and not is_own(t.raw) for t in self._tools)
         if translated and self._has_functions and len(tools) > 1:
             config["includeServerSideToolInvocations"] = True
         return config
 
     def _function(self, tool: Tool, path: str) -> Obj:
-        if is_from_gemini(tool.raw):
+        if is_own(tool.raw):
             return tool.raw.value
         warn_deferred(tool, self._notices)
         if tool.strict:
@@ -83,7 +83,7 @@ class ToolWriter:
         return tool.description, schema
 
     def _hosted(self, tool: Tool, path: str) -> Obj | None:
-        if is_from_gemini(tool.raw):
+        if is_own(tool.raw):
             return tool.raw.value
         kind = tool.hosted or tool.name
         server = _server(reachable(tool, path, filters=False)) if kind == "mcp" else None

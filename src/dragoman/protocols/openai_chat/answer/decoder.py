@@ -29,12 +29,11 @@ from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ...common.fields import is_array, is_object
 from ...common.text_blocks import TextBlocks
+from ..own import NAME
 from . import wire
 from .calls import FragmentRouter, StreamedCall
 from .reasoning_text import ReasoningFields
 from .verbatim import VerbatimCheck
-
-NAME = "openai-chat"
 
 # Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends the finish
 # reason twice, the second time with the usage.

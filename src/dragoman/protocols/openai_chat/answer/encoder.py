@@ -38,8 +38,7 @@ from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import AnswerContext, Freeform
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
-
-NAME = "openai-chat"
+from ..own import NAME
 
 FINISHES: dict[Stop, str] = {
     Stop.END: "stop",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ....model.messages import Message, Raw, Request
 from ...common.fields import Body, Obj, boolean, need_string, reject
 from ...common.typed_json import LazyArray, body_members, decode_members, reads_body
+from ..own import NAME
 from .read_messages import decode_messages, read_decoded
 from .read_pairs import ChatPairing
 from .read_settings import read_extras, read_settings, wants_usage
 from .read_tools import read_tools
-from .shared import NAME
 
 _UNDECODED = frozenset({"messages", "tools"})
 

@@ -23,10 +23,10 @@ from ....model.messages import (
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
 from ...common.typed_json import LazyArray, bad_request, mark_wrapped, member, members_of
+from ..own import NAME
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .read_tools import BUILTIN
-from .shared import NAME
 from .wire import (
     ROLES,
     AnyMessage,

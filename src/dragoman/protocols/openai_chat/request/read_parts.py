@@ -11,7 +11,7 @@ from ....model.messages import Media, Opaque, Part, Raw, Refusal, Text
 from ...common import inline_media
 from ...common.fields import reject
 from ...common.typed_json import bad_request, member, members_of
-from .shared import NAME
+from ..own import NAME
 from .wire import TYPES, AnyPart, AudioPart, FilePart, ImagePart, RefusalPart, TextPart, VideoPart
 
 _AUDIO_TYPES = {"mp3": "audio/mpeg"}

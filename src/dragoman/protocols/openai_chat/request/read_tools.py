@@ -21,7 +21,7 @@ from ...common.fields import (
     string,
 )
 from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, optional, value
-from .shared import NAME
+from ..own import NAME
 
 # `any` is Mistral's word for `required`.
 _WORDS = ("none", "auto", "required", "any")

@@ -1,4 +1,4 @@
-"""MessageReasoning in Chat messages: fields that are not in OpenAI's spec, but in common use.
+"""Reasoning in Chat messages: fields that are not in OpenAI's spec, but in common use.
 
 The text is in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning` (OpenRouter,
 Groq, newer vLLM). Opaque reasoning is in OpenRouter's `reasoning_details`: the upstream's own entries, which
@@ -17,7 +17,7 @@ from ....model.messages import Seal, Thinking, thinking_text
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_object, string
-from .shared import NAME, goes_back
+from ..own import NAME, goes_back
 from .wire import Assistant
 
 WORDS = ("reasoning_content", "reasoning")

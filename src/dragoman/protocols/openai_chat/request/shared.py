@@ -6,14 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Raw, Seal
 from ...base import Target
-from ...common import sealed_reasoning
 from ...common.call_ids import ANY, upstream_ids
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 
-NAME = "openai-chat"
 PATH = "/v1/chat/completions"
 
 # Any character is allowed in an id: Kimi needs its `functions.Bash:0` back, and proxies of Gemini put whole
@@ -44,15 +41,6 @@ class Writing:
             return True
         self.notices.warn("reasoning-dropped", "settings.reasoning", f"{self.target.model} does not reason")
         return False
-
-
-def is_own(raw: Raw | None) -> bool:
-    return raw is not None and raw.protocol == NAME
-
-
-def goes_back(seal: Seal | None, target: Target) -> bool:
-    """May this upstream get the seal?"""
-    return sealed_reasoning.goes_back(seal, NAME, target.issuer)
 
 
 def without(fields: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from ...common import unsupported
 from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
+from ..own import NAME, is_own
 from .read_tools import typed_choice
-from .shared import IDS, NAME, NAMES, PATH, Writing
+from .shared import IDS, NAMES, PATH, Writing
 from .write_messages import write_messages
 from .write_own import fit_own_settings, own_messages
 from .write_settings import asking_for_json, split_stops, write_settings
@@ -27,7 +28,7 @@ _COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
 def write_request(request: Request, target: Target) -> Outgoing:
     """Write the request for `target`, with the facts that the translation of its answer needs."""
     raw = request.raw
-    if raw is not None and raw.protocol == NAME:
+    if is_own(raw):
         return _unchanged(request, raw.value, target)
     own = unsupported.was_sent_in(request, NAME)
     notices = Notices(target.strict)

@@ -8,8 +8,9 @@ import msgspec
 
 from ....model.messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, ToolCall
 from ...common.fields import Obj
+from ..own import goes_back, is_own
 from . import reasoning
-from .shared import Writing, goes_back, is_own
+from .shared import Writing
 from .write_parts import Content, content_of, drop_citations
 
 _encode = msgspec.json.Encoder().encode

@@ -14,7 +14,8 @@ from ...common.cache_breakpoints import is_marked, surplus, unmarked
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.turns import marked_parts, missing_result, note_prefill
-from .shared import NAME, Writing, is_own
+from ..own import is_own
+from .shared import Writing
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import Content, content_of, drop_citations, media_part
@@ -65,7 +66,7 @@ class _MessageList:
     def add(self, message: Message, index: int) -> None:
         """Add the message at `index` of the request."""
         raw = message.raw
-        if raw is not None and raw.protocol == NAME:
+        if is_own(raw):
             self._flush_assistant()
             self._add_own(message, raw, index)
             return

@@ -23,8 +23,9 @@ from ...common.reasoning_effort import fitting
 from ...common.sampling import left_out
 from ...common.sealed_reasoning import Envelope
 from ...common.typed_json import items
+from ..own import goes_back
 from .reasoning import WORDS, call_seal, details_of, envelope_in
-from .shared import Writing, goes_back, without
+from .shared import Writing, without
 from .write_settings import MODERN_BOUND, split_stops
 
 

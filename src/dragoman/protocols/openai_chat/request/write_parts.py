@@ -7,7 +7,8 @@ from ....model.messages import Cache, Media, Text
 from ...common import inline_media
 from ...common.cache_breakpoints import openai_mark
 from ...common.fields import Obj
-from .shared import Writing, is_own
+from ..own import is_own
+from .shared import Writing
 
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
@@ -51,7 +52,7 @@ def drop_citations(writing: Writing, message: int, at: int) -> None:
 
 def media_part(part: Media, writing: Writing, where: str) -> Obj:
     """Write an image, document or audio. `where` is its neutral path."""
-    if part.raw is not None and is_own(part.raw):
+    if is_own(part.raw):
         return part.raw.parsed
     match part.kind:
         case "image":

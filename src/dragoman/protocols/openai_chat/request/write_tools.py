@@ -13,7 +13,8 @@ from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
 from ...common.schemas import OPENAI, Schema, complete, sanitised, strict_ready, warn_dropped
 from ...common.unsupported import warn_deferred
-from .shared import NAME, Writing, is_own
+from ..own import is_own
+from .shared import Writing
 
 WEB_SEARCH = "web_search_options"
 _UNSET = msgspec.UNSET
@@ -62,7 +63,7 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
 
 def _tool(tool: Tool, writing: Writing, at: int) -> Any:
     raw = tool.raw
-    if raw is not None and raw.protocol == NAME:
+    if is_own(raw):
         return None if _is_web_search(raw) else raw.value
     if tool.kind != "function":
         return _unusual(tool, writing, at)

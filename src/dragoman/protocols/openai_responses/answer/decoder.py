@@ -11,8 +11,9 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
+from ..own import NAME
 from . import wire
-from .items import NAME, BlockNumbers, OpenItem
+from .items import BlockNumbers, OpenItem
 from .verbatim import UNFINISHED, VerbatimCheck
 
 _OPENED = frozenset(

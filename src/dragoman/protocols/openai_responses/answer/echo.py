@@ -12,8 +12,7 @@ import msgspec
 
 from ....model.messages import Request
 from ...common.fields import Obj, is_object
-
-NAME = "openai-responses"
+from ..own import is_own
 
 # OpenAI's default for each member that the request does not set.
 DEFAULTS: dict[str, Any] = {
@@ -50,7 +49,7 @@ _decode_tools = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 def echoed_settings(request: Request) -> dict[str, Any]:
     """The members of a Responses request that the response repeats, as the client sent them."""
-    if request.raw is None or request.raw.protocol != NAME:
+    if not is_own(request.raw):
         return {}
     body: Obj = request.raw.value
     echo = {name: body[name] for name in DEFAULTS if body.get(name) is not None}

@@ -31,8 +31,8 @@ from ....wire.structs import read_value
 from ...base import AnswerContext
 from ...common.collect import BlockBuilder
 from .. import searches
+from ..own import NAME
 from . import objects, wire
-from .objects import NAME
 
 _json = msgspec.json.Encoder().encode
 _decode_place = msgspec.json.Decoder(wire.FramePosition).decode

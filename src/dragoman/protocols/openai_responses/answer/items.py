@@ -25,9 +25,8 @@ from ....model.messages import (
     ToolCall,
 )
 from ....wire.structs import StructReader, read_value
+from ..own import NAME
 from . import wire
-
-NAME = "openai-responses"
 
 _CALLS = {"function_call": "function", "custom_tool_call": "custom"}
 _UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})

@@ -13,7 +13,8 @@ from ...base import AnswerContext
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 from .. import builtins, searches
-from .echo import DEFAULTS, NAME
+from ..own import NAME, is_own
+from .echo import DEFAULTS
 
 ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.INVALID_REQUEST: "invalid_prompt",
@@ -82,7 +83,7 @@ def builtin_of(part: Part) -> str | None:
 def upstream_id(part: Part) -> str | None:
     """The item id of the upstream, if the upstream speaks Responses too."""
     if isinstance(part, Opaque):
-        id = part.raw.value.get("id") if part.raw.protocol == NAME else None
+        id = part.raw.value.get("id") if is_own(part.raw) else None
         return id if isinstance(id, str) else None
     extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
     if extras and "item_id" in extras:
@@ -150,7 +151,7 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
                 "status": "completed",
                 "result": data,
             }
-        case Opaque(raw, type) if raw.protocol == NAME:
+        case Opaque(raw, type) if is_own(raw):
             return {**raw.value, "type": type, "id": id}
         case Search():
             return searches.search_item(part, id)
@@ -210,7 +211,7 @@ def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
 
 
 def annotation(citation: Citation) -> dict[str, Any]:
-    if citation.raw is not None and citation.raw.protocol == NAME:
+    if is_own(citation.raw):
         return citation.raw.value
     return {
         "type": "url_citation",

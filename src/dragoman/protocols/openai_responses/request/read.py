@@ -31,7 +31,7 @@ from ...common.typed_json import (
     reads_body,
     value,
 )
-from ..answer.items import NAME
+from ..own import NAME
 from .read_items import ItemReader, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
 from .wire import OtherItem

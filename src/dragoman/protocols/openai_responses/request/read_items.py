@@ -43,9 +43,9 @@ from ...common.typed_json import (
     value,
 )
 from .. import builtins, compaction, searches
-from ..answer.items import NAME
-from .raw import call_id_key, is_made_up
+from ..own import NAME
 from .read_parts import output_part, read_part, read_text
+from .restore import call_id_key, is_made_up
 from .wire import (
     ITEM_TYPES,
     AnyItem,

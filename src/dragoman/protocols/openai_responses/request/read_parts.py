@@ -11,7 +11,7 @@ from ....model.messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
 from ...common import inline_media
 from ...common.fields import Obj, integer, reject, string
 from ...common.typed_json import bad_request, member, members_of, value
-from ..answer.items import NAME
+from ..own import NAME
 from .wire import (
     PART_TYPES,
     AnyPart,

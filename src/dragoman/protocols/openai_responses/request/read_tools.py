@@ -22,8 +22,8 @@ from ...common.fields import (
 )
 from ...common.tool_servers import token_and_headers
 from ...common.typed_json import bad_request, items, member, members_of, need_object, optional, value
-from ..answer.items import NAME
 from ..builtins import read_builtin
+from ..own import NAME
 from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
 
 # Neutral names of hosted tools. For all others, the type is the name.

@@ -15,8 +15,8 @@ from ...common.json_words import RULE, has_object_root, in_words, instructed, sa
 from ...common.notices import Notices
 from ...common.sampling import left_out, within_model
 from ...common.tool_names import NameRule, ToolNames
-from ..answer.items import NAME
-from .raw import IDS, restored_input, without_reasoning
+from ..own import NAME, is_own
+from .restore import IDS, restored_input, without_reasoning
 from .write_items import ItemWriter
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
@@ -229,7 +229,7 @@ def _without_odd_schema(request: Request, notices: Notices) -> Request:
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
     """The number of leading messages that become `instructions`. Items of a Responses client stay items."""
     for count, message in enumerate(messages):
-        as_item = message.raw is not None and message.raw.protocol == NAME
+        as_item = is_own(message.raw)
         system = message.role in ("system", "developer") and not as_item
         if not system or not all(isinstance(part, Text) for part in message.parts):
             return count

@@ -28,8 +28,8 @@ from ...common.call_ids import UniqueIds
 from ...common.fields import Obj
 from ...common.tool_names import ToolNames
 from ...common.turns import marked_parts, missing_result, note_prefill
-from ..answer.items import NAME
-from .raw import IDS, restored, returnable
+from ..own import goes_back, is_own
+from .restore import IDS, restored
 from .write_parts import PartWriter
 
 _TEXT = frozenset({Text})
@@ -61,7 +61,7 @@ class ItemWriter:
     def own_items(self, first: int) -> list[Any]:
         """Write the messages from `first` on. Those of a Responses client stay unchanged."""
         for index, message in enumerate(self._messages[first:], first):
-            if message.raw is not None and message.raw.protocol == NAME:
+            if is_own(message.raw):
                 self._return(message)
             else:
                 self._write(message, index)
@@ -127,7 +127,7 @@ class ItemWriter:
             self._add_result(part, index)
         elif type(part) is Thinking:
             self._add_reasoning(part, part.seal)
-        elif type(part) is Opaque and part.raw.protocol == NAME:
+        elif type(part) is Opaque and is_own(part.raw):
             self._items.append(part.raw.parsed)
         elif type(part) is Opaque:
             message = f"{part.type or 'a part'} of {part.raw.protocol} has no counterpart"
@@ -135,7 +135,7 @@ class ItemWriter:
 
     def _add_reasoning(self, thinking: Thinking, seal: Seal | None) -> None:
         """Return reasoning to its issuer. Without a seal it is dropped; it never becomes text."""
-        if seal is not None and returnable(seal, self._target):
+        if seal is not None and goes_back(seal, self._target):
             self._has_reasoning = True
             self._items.append(_reasoning(thinking, seal))
 

@@ -8,7 +8,7 @@ from ...common import inline_media
 from ...common.cache_breakpoints import openai_mark
 from ...common.fields import Obj
 from ...common.notices import Notices
-from ..answer.items import NAME
+from ..own import is_own
 
 _FILE_DETAILS = ("low", "high", "auto")
 
@@ -68,7 +68,7 @@ class PartWriter:
         return part
 
     def _annotation(self, citation: Citation, text: Text, index: int) -> Obj | None:
-        if citation.raw is not None and citation.raw.protocol == NAME:
+        if is_own(citation.raw):
             return citation.raw.value
         if not citation.url:
             self._drop_citations(index)

@@ -23,7 +23,7 @@ from ...common.schemas import (
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
 from ...common.unsupported import warn_deferred
-from ..answer.items import NAME
+from ..own import is_own
 
 # Hosted tools with a counterpart in other protocols, by their neutral names.
 _HOSTED: dict[str, Obj] = {
@@ -79,7 +79,7 @@ class ToolWriter:
         return result
 
     def _tool(self, tool: Tool, where: str) -> Any:
-        if tool.raw is not None and tool.raw.protocol == NAME:
+        if is_own(tool.raw):
             return tool.raw.value
         if tool.kind == "hosted":
             return self._hosted(tool, where)
@@ -154,7 +154,7 @@ class ToolWriter:
         return mode
 
     def _reference(self, tool: Tool) -> Obj:
-        own = tool.raw is not None and tool.raw.protocol == NAME
+        own = is_own(tool.raw)
         if own and (tool.extras or {}).get("builtin"):
             return {"type": tool.name}
         if tool.kind != "hosted":
@@ -177,9 +177,7 @@ def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
 
 
 def _known(tool: Tool) -> bool:
-    return (
-        tool.hosted in _HOSTED or tool.hosted == "mcp" or (tool.raw is not None and tool.raw.protocol == NAME)
-    )
+    return tool.hosted in _HOSTED or tool.hosted == "mcp" or is_own(tool.raw)
 
 
 def _find(name: str | None, namespace: str | None, tools: Sequence[Tool]) -> Tool | None:

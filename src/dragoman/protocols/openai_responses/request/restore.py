@@ -17,21 +17,16 @@ from ....model.messages import Raw, Seal
 from ...base import Target
 from ...common.call_ids import IdRule, for_upstream, from_client
 from ...common.fields import Obj, is_object
-from ...common.sealed_reasoning import from_slot, goes_back
+from ...common.sealed_reasoning import from_slot
 from ...common.typed_json import items, opens_array
 from .. import compaction, searches
-from ..answer.items import NAME
+from ..own import NAME, goes_back
 
 # OpenAI refuses a `call_id` over 64 characters. That limit belongs to OpenAI's `Target.ids`: other servers of
 # this protocol send longer ones. No character is known to be forbidden.
 IDS = IdRule(r"(?s).+", 4096)
 # `ItemIds.mint` makes ids of this form. OpenAI's own ids have one underscore.
 _MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
-
-
-def returnable(seal: Seal | None, target: Target) -> bool:
-    """May this upstream get `seal`?"""
-    return target.takes.reasons is not False and goes_back(seal, NAME, target.issuer)
 
 
 def is_made_up(id: Any) -> bool:
@@ -90,7 +85,7 @@ def _reasoning(item: Obj, target: Target) -> Obj | None:
     seal = from_slot(data, NAME).seal
     if seal.data == data:
         return item
-    return _unwrapped(item, seal) if returnable(seal, target) else None
+    return _unwrapped(item, seal) if goes_back(seal, target) else None
 
 
 def _unwrapped(item: Obj, seal: Seal) -> Obj:
