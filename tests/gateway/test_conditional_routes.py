@@ -13,6 +13,8 @@ from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.config import loads
+from dragoman.config.route_types import WhenConfig
+from dragoman.config.when import WHEN
 from dragoman.model.messages import (
     Format,
     Media,
@@ -25,6 +27,7 @@ from dragoman.model.messages import (
     ToolCall,
     ToolResult,
 )
+from dragoman.routing.conditions import described
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = Media(kind="image", media_type="image/png", data=PIXEL)
@@ -283,3 +286,9 @@ def test_an_unreachable_route_is_reported(first: str, second: str, told: bool) -
     routes = [special(when) if when else USUAL for when in (first, second)]
     config = loads(upstreams("http://127.0.0.1:9", CHAT) + "".join(routes), env={})
     assert bool(config.warnings) is told
+
+
+@pytest.mark.parametrize("name", WHEN)
+def test_the_list_of_routes_names_every_condition(name: str) -> None:
+    values: dict[str, Any] = {"client": "codex", "tools": ("Bash",), "tokens_over": 5}
+    assert described(WhenConfig(**{name: values.get(name, True)}))

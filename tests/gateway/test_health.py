@@ -26,7 +26,7 @@ def test_a_single_failure_is_forgiven() -> None:
 def test_repeated_failures_start_a_cooldown_and_then_one_probe() -> None:
     health = failing(3)
     assert health.state("t", 4.9) == "cooling"
-    assert health.snapshot(1) == {"t": 4}
+    assert health.cooldown("t", 1).seconds == 4
     assert health.state("t", 5) == "probe"
     health.began("t", 5)
     assert health.state("t", 6) == "cooling"
@@ -86,14 +86,14 @@ def test_a_new_config_forgets_old_targets() -> None:
     for key in ("a/x", "b/y", "b/z"):
         health.failed(key, 0, retry_after=9)
     health.keep_only(["a/*", "b/y"])
-    assert [*health.snapshot(0)] == ["a/x", "b/y"]
+    assert [*health.failing] == ["a/x", "b/y"]
 
 
 def test_unknown_model_names_use_limited_memory() -> None:
     health = Health(POLICY)
     for number in range(10_000):
         health.failed(f"t/{number}", 0, retry_after=9)
-    assert len(health.snapshot(0)) == 4096
+    assert len(health.failing) == 4096
 
 
 STEPS = st.lists(

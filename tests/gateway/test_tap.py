@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from dragoman.config import loads
 from dragoman.credentials.secret import Secret
-from dragoman.model.events import Failed, FailureKind, TextDelta
+from dragoman.model.events import Failed, FailureKind
 from dragoman.observe.tap import (
     ClientBytes,
-    ClientEvents,
     ExchangeEnded,
     Redactor,
     ReplaySetup,
@@ -121,18 +120,6 @@ def test_a_subscriber_gets_bytes_and_milestones_in_order() -> None:
     assert list(subscription.take()) == []
 
 
-def test_a_subscriber_may_get_events() -> None:
-    here = tap()
-    subscription = Subscription(records=False, events=True)
-    here.subscribe(subscription)
-    track = here.begin("x", "anthropic")
-    track.record_upstream_bytes(b"not for it")
-    track.record_events([TextDelta(0, "Hi")])
-    ((_, said),) = subscription.take()
-    assert isinstance(said, ClientEvents)
-    assert said.events == (TextDelta(0, "Hi"),)
-
-
 def test_an_unsubscribed_listener_gets_nothing() -> None:
     here = tap()
     subscription = Subscription()
@@ -140,7 +127,7 @@ def test_an_unsubscribed_listener_gets_nothing() -> None:
     here.unsubscribe(subscription)
     here.begin("x", "anthropic").record_upstream_bytes(b"one")
     assert list(subscription.take()) == []
-    assert here.subscriptions == here.record_subscriptions == here.event_subscriptions == ()
+    assert here.subscriptions == here.record_subscriptions == ()
 
 
 def test_only_a_slow_subscriber_loses_messages() -> None:

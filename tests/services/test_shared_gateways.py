@@ -131,8 +131,8 @@ def test_a_cooldown_is_known_to_all_and_to_a_new_replica(server: services.Redis)
         async with replicas(upstream, server) as (one, other):
             assert (await ask(one, ADMIN))[0] == 429
             for gateway in (one, other):
-                assert await soon(lambda at=gateway: at.state.health.snapshot(at.state.monotonic()))
-            seconds = other.state.health.snapshot(other.state.monotonic())["up/demo"]
+                assert await soon(lambda at=gateway: "up/demo" in at.state.health.failing)
+            seconds = other.state.health.cooldown("up/demo", other.state.monotonic()).seconds
             assert 20 < seconds <= 30
             async with running(config(upstream, server)) as new:
                 assert await soon(lambda: "up/demo" in new.state.health.failing)

@@ -48,8 +48,11 @@ def main(ctx: click.Context) -> None:
             click.echo(line)
 
 
+# `--help` lists them in this order: start, look, operate, and what few people need.
 for command in (
-    init, conform, completion, translate, rules, serve, check, demo, run, env, tail, usage, scores, cache,
-    replay, keys, store,
+    demo, init, check, run, env, serve,
+    tail, usage, scores, cache, replay,
+    keys, store,
+    translate, rules, conform, completion,
 ):  # fmt: skip
     main.add_command(command)

@@ -128,7 +128,6 @@ def _has_upstreams(protocol: str) -> bool:
 
 
 def _run(options: SuiteOptions, *, as_json: bool) -> int:
-
     from ..conform import report, run, table
     from ..gateway.process import event_loop
 

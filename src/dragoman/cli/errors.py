@@ -36,6 +36,10 @@ OWN_CODES: dict[str, dict[str, str]] = {
 class CommandGroup(click.Group):
     """A group that reports every expected error in one sentence, without a traceback."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        # In the order of `commands.py`. Click's own order is the alphabet's, which begins with `cache`.
+        return list(self.commands)
+
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         # Click keeps the line breaks of a paragraph after a "\b" character. Our docstrings are raw strings,
         # where "\b" is two characters.

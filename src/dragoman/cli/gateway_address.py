@@ -13,8 +13,7 @@ from ..credentials.secret import Secret
 from ..gateway.process.listener import address_of
 from .serve.service import load_config
 
-# A gateway may listen on a wildcard address, but a client on this machine must connect to loopback.
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class GatewayAddress(msgspec.Struct, frozen=True):
@@ -24,6 +23,11 @@ class GatewayAddress(msgspec.Struct, frozen=True):
     key: Secret | None = None
 
 
+def reachable(host: str) -> str:
+    """The host at which this machine reaches a server that listens on `host`, which may be a wildcard."""
+    return _WILDCARDS.get(host, host)
+
+
 def configured_address(file: Path | None) -> GatewayAddress:
     """The address in the config, else the default one. Raises `ConfigError` for a file that is not valid."""
     config = optional_config(file)
@@ -31,8 +35,7 @@ def configured_address(file: Path | None) -> GatewayAddress:
         server = ServerConfig()
         return GatewayAddress(address_of(server.host, server.port))
     server = config.server
-    host = EVERYWHERE.get(server.host, server.host)
-    url = address_of(host, server.port, secure=server.tls is not None)
+    url = address_of(reachable(server.host), server.port, secure=server.tls is not None)
     try:
         key = config.local_key(os.environ)
     except ConfigError:  # a variable is set only where the gateway runs

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..observe.tap import ClientEvents, ExchangeEnded, Record, Redactor, Subscription, Tap, Track
+from ..observe.tap import ExchangeEnded, Record, Redactor, Subscription, Tap, Track
 from ..store.clock_jumps import ClockJumps
 from .format import RecordingError, file_header, file_name, frame
 from .redact import RecordFilter
@@ -82,8 +82,7 @@ class Recorder:
     def _received(self) -> Iterable[tuple[Track, list[Record]]]:
         received: dict[str, tuple[Track, list[Record]]] = {}
         for track, record in self._subscription.take():
-            if not isinstance(record, ClientEvents):
-                received.setdefault(track.id, (track, []))[1].append(record)
+            received.setdefault(track.id, (track, []))[1].append(record)
         return received.values()
 
     def _write(self, track: Track, records: list[Record]) -> None:

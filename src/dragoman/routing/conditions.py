@@ -54,6 +54,9 @@ class RequestTraits:
 Traits = Callable[[], RequestTraits]
 """Called only if a route has conditions."""
 
+_FLAGS = ("background", "thinking", "images")
+"""Conditions that are true or false: members of `WhenConfig`, and traits of the same name."""
+
 
 def why_met(when: WhenConfig, traits: RequestTraits) -> str | None:
     """Why the conditions hold, for the receipt; None if one of them does not."""
@@ -67,9 +70,8 @@ def why_met(when: WhenConfig, traits: RequestTraits) -> str | None:
 
 def described(when: WhenConfig) -> str:
     """The conditions in the words of `why_met`."""
-    flags = {"background": when.background, "thinking": when.thinking, "images": when.images}
     parts = [f"client {when.client}"] if when.client is not None else []
-    parts += [_flag(what, wanted) for what, wanted in flags.items() if wanted is not None]
+    parts += [_flag(name, wanted) for name in _FLAGS if (wanted := getattr(when, name)) is not None]
     parts += [f"tool {' or '.join(when.tools)}"] if when.tools else []
     parts += [f"over {when.tokens_over:,} tokens"] if when.tokens_over is not None else []
     return ", ".join(parts)
@@ -79,12 +81,10 @@ def _checked(when: WhenConfig, traits: RequestTraits) -> Iterator[str | None]:
     """For each condition, why it holds, or None. The cheapest comes first."""
     if when.client is not None:
         yield f"client {when.client}" if when.client == traits.client else None
-    if when.background is not None:
-        yield _is("background", when.background, traits.background)
-    if when.thinking is not None:
-        yield _is("thinking", when.thinking, traits.thinking)
-    if when.images is not None:
-        yield _is("images", when.images, traits.images)
+    for name in _FLAGS:
+        wanted = getattr(when, name)
+        if wanted is not None:
+            yield _flag(name, wanted) if wanted is getattr(traits, name) else None
     if when.tools:
         yield _offered(when.tools, traits.tools)
     if when.tokens_over is not None:
@@ -92,12 +92,8 @@ def _checked(when: WhenConfig, traits: RequestTraits) -> Iterator[str | None]:
         yield f"about {tokens:,} tokens" if tokens > when.tokens_over else None
 
 
-def _is(label: str, wanted: bool, found: bool) -> str | None:
-    return None if wanted is not found else _flag(label, wanted)
-
-
-def _flag(label: str, wanted: bool) -> str:
-    return label if wanted else f"no {label}"
+def _flag(name: str, wanted: bool) -> str:
+    return name if wanted else f"no {name}"
 
 
 def _offered(globs: tuple[str, ...], names: frozenset[str]) -> str | None:

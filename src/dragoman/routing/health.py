@@ -169,14 +169,6 @@ class Health:
 
         return sorted(items, key=ready_at)
 
-    def snapshot(self, now: float) -> dict[str, float]:
-        """The cooling targets and the remaining seconds, for status pages and metrics."""
-        return {
-            key: max(0.0, state.until - now)
-            for key, state in self.failing.items()
-            if self.state(key, now) == "cooling"
-        }
-
     def keep_only(self, keys: Iterable[str]) -> None:
         """Forget targets that the new config does not have. `upstream/*` keeps all models of an upstream."""
         kept = set(keys)

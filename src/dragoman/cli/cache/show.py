@@ -12,6 +12,7 @@ import msgspec
 from ...observe.sessions import Session, SessionDetail, SessionTurn, one
 from ...store import SessionQuery
 from ..store.operations import with_store
+from ..terminal_text import printable
 
 
 def show(config_file: Path | None, session: str | None, as_json: bool) -> None:
@@ -29,7 +30,7 @@ def show(config_file: Path | None, session: str | None, as_json: bool) -> None:
 def lines(found: SessionDetail) -> Iterator[str]:
     """The report for people."""
     session = found.session
-    head = f"session {session.session}  {session.profile}  {_printable(session.opening)}"
+    head = f"session {session.session}  {session.profile}  {printable(session.opening)}"
     yield click.style(head.rstrip(), bold=True)
     yield _totals(session)
     if found.left_out:
@@ -55,11 +56,7 @@ def _turn(number: int, turn: SessionTurn) -> Iterator[str]:
     tokens = "-" if cache.input is None else f"{cache.input:,}"
     cached = f"{cache.cached / cache.input:.0%}" if cache.input and cache.cached is not None else "-"
     same = f"{cache.same_bytes / 1000:,.1f} kB"
-    first, *more = (_printable(sentence) for sentence in (cache.sentence, *cache.also))
+    first, *more = (printable(sentence) for sentence in (cache.sentence, *cache.also))
     head = f"{number:>4}  {when}  {tokens:>8}  {cached:>6}  {same:>10}  "
     yield head + (click.style(first, fg="yellow") if cache.hit is False else first)
     yield from (" " * len(head) + sentence for sentence in more)
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "�" for sign in text)

@@ -77,7 +77,6 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
 
 
 def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[UpstreamCandidate]:
-
     from ...gateway.process import event_loop
     from . import questions
     from .candidates import keys

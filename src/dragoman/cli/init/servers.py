@@ -13,6 +13,7 @@ from ...config.providers import Provider, providers
 from ...config.urls import is_loopback
 from ...protocols.common.fields import is_array, is_object
 from ...transport.client import Client, HttpError, open_client
+from ..gateway_address import reachable
 from .candidates import UpstreamCandidate
 
 TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
@@ -20,8 +21,6 @@ _LARGEST = 1024 * 1024
 _MAX_MODELS = 50
 # Dragoman sends this header. A gateway on the usual port of a model server is not a model server.
 _OURS = "x-dragoman-exchange"
-# OLLAMA_HOST may be a wildcard address to listen on, which a client cannot connect to.
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 async def servers(env: Mapping[str, str], time_limit: float = TIMEOUT) -> list[UpstreamCandidate]:
@@ -64,7 +63,8 @@ def _address(provider: Provider, env: Mapping[str, str]) -> str:
     override = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     try:
         parts = urlsplit(override if "//" in override else f"//{override}")
-        host = _EVERYWHERE.get(parts.hostname or "", parts.hostname or "127.0.0.1")
+        # OLLAMA_HOST is the address that Ollama listens on, and that may be a wildcard.
+        host = reachable(parts.hostname or "127.0.0.1")
         port = parts.port or urlsplit(usual).port
     except ValueError:
         return usual

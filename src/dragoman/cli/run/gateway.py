@@ -19,7 +19,7 @@ from ...gateway.process.run import serve
 from ...observe import logs
 from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route
-from ..gateway_address import EVERYWHERE, optional_config
+from ..gateway_address import optional_config, reachable
 from ..serve.service import ServeOptions, data_folder, effective_config
 from .wiring import PLACEHOLDER
 
@@ -54,9 +54,8 @@ def running(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo | None
     """The gateway at the configured address, if one answers there."""
     config = optional_config(options.file)
     server = ServerConfig() if config is None else config.server
-    host = options.host or server.host
+    host = reachable(options.host or server.host)
     port = server.port if options.port is None else options.port
-    host = EVERYWHERE.get(host, host)
     if server.unix or server.tls or not port or not _is_dragoman(host, port):
         return None
     key = PLACEHOLDER if config is None else client_key(config, env)
@@ -69,10 +68,8 @@ def expected(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo:
     if gateway is not None:
         return gateway
     config = effective_config(options)
-    host = EVERYWHERE.get(config.server.host, config.server.host)
-    return GatewayInfo(
-        url=address_of(host, config.server.port), key=client_key(config, env), models=models(config)
-    )
+    url = address_of(reachable(config.server.host), config.server.port)
+    return GatewayInfo(url=url, key=client_key(config, env), models=models(config))
 
 
 @contextlib.asynccontextmanager

@@ -19,6 +19,7 @@ from ...observe.scores.markdown import MAX_EXAMPLES, markdown
 from ...routing.reliability import percent
 from ...store import Store
 from ..store.operations import with_store
+from ..terminal_text import printable
 
 _MAX_RULES = 6
 """Rules that the terminal names for each target."""
@@ -94,7 +95,7 @@ _HEADS = (
 def _cells(score: TargetScore) -> tuple[str, ...]:
     calls = score.calls
     return (
-        _printable(score.target),
+        printable(score.target),
         f"{score.answers:,}",
         _with_interval(score.good),
         f"{score.total_calls:,}",
@@ -129,23 +130,19 @@ def _notes(found: ScoreReport) -> Iterator[str]:
         yield ""
         yield "Failed attempts:"
         for score in failed:
-            yield f"  {_printable(score.target)}: {_listed(score.failures)}"
+            yield f"  {printable(score.target)}: {_listed(score.failures)}"
     mended = [score for score in found.rows if score.rules]
     if mended:
         yield ""
         yield "Calls by the rule that mended them (dragoman rules explains each):"
         for score in mended:
-            yield f"  {_printable(score.target)}: {_listed(score.rules, _MAX_RULES)}"
+            yield f"  {printable(score.target)}: {_listed(score.rules, _MAX_RULES)}"
 
 
 def _listed(counts: dict[str, int], most: int | None = None) -> str:
     named = [f"{name} {count:,}" for name, count in list(counts.items())[:most]]
     left = len(counts) - len(named)
     return ", ".join(named) + (f", and {left} more" if left else "")
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
 def _day(at: float) -> str:

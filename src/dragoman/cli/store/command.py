@@ -12,7 +12,7 @@ from ..time_option import PointInTime
 
 @click.group()
 def store() -> None:
-    r"""Look at the store, bring it up to date, export it, and delete what is too old.
+    r"""Look at the store, migrate it, export it and prune it.
 
     The store is the one of the config (server.store): a file, or a database of PostgreSQL.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
@@ -11,22 +10,16 @@ import click
 from ...observe.receipts import Detail, ExchangeSummary
 from ...observe.receipts.detail import CallDetail
 from ...profiles import UNKNOWN
+from ..terminal_text import printable
 
-# Text of a model or an upstream must not control the terminal: escape codes, and Unicode direction marks.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _MAX_FIXES = 12
 _LONGEST = 160
 _ROUTE = 48  # columns for model and target, so that the figures line up
 
 
 def safe(text: str, longest: int = _LONGEST) -> str:
-    r"""`text` as one short line, without characters that control a terminal.
-
-    >>> safe("a\x1b[2Jb\nc")
-    'a�[2Jb�c'
-    """
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
-    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
+    """`text` as one short line, without characters that control a terminal."""
+    return printable(text if len(text) <= longest else text[: longest - 1] + "…")
 
 
 def one_line(summary: ExchangeSummary, elapsed: float | None = None) -> str:

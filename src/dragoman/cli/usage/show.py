@@ -16,6 +16,7 @@ import msgspec
 from ...model.errors import BadRequest
 from ...observe.usage import Sums, UsageReport, parse, report
 from ..store.operations import with_store
+from ..terminal_text import printable
 
 Format = Literal["table", "csv", "json"]
 _ROWS = 50  # in a table
@@ -119,7 +120,7 @@ def _short(number: int) -> str:
 
 
 def _name(group: str, by: str) -> str:
-    return "".join(sign if sign.isprintable() else "�" for sign in group) or _NAMELESS.get(by, "(none)")
+    return printable(group) or _NAMELESS.get(by, "(none)")
 
 
 def _requests(number: int) -> str:

@@ -276,8 +276,7 @@ class Attempt:
         exchange = Exchange(
             self._choice.upstream.protocol, incoming.client, tools=outgoing.names, options=options
         )
-        # Without a subscriber for events, the list's own method saves a Python call for each read.
-        exchange.tap = self._publish if self._state.tap.event_subscriptions else self._events.extend
+        exchange.tap = self._events.extend
         self.exchange = exchange
         self.track.translation_started(exchange)
         if self.reply is not None:
@@ -285,11 +284,6 @@ class Attempt:
         reframed = self.reply is not None and self.reply.reframed
         self._setup = ReplaySetup(outgoing.names.rule, options, reframed)
         return exchange
-
-    def _publish(self, events: list[Event]) -> None:
-        """Collect the events, and give them to the tap's subscribers."""
-        self._events += events
-        self.track.record_events(events)
 
     async def _headers(
         self, url: str, body: bytes, refused: OutgoingHeaders | None, betas: Mapping[str, str]

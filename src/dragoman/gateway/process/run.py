@@ -78,10 +78,6 @@ async def _listen(gateway: GatewayServer, config: Config, *, shared_port: bool) 
                 f"cannot listen on {server.unix}: {_reason(error)}; give another server.unix"
             ) from None
         raise cannot_listen(server.host, server.port, error) from None
-    except NotImplementedError:  # asyncio on Windows
-        raise DragomanError(
-            "this system has no Unix sockets: remove server.unix, and use server.port"
-        ) from None
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> DragomanError:

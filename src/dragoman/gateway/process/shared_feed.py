@@ -64,7 +64,7 @@ class Changes:
     def take(
         self, may_see: Callable[[str], bool], *, recorded: bool | None = None, growing: bool = True
     ) -> list[FeedEntry]:
-        """What changed, of keys that `sees` accepts. With `growing`, new bytes are a change, too."""
+        """What changed, of keys that `may_see` accepts. With `growing`, new bytes are a change, too."""
         changed = self._changed | self._tap.running if growing else self._changed
         self._changed = {}
         seen = [track for track in changed.values() if may_see(track.key)]

@@ -7,7 +7,6 @@ keeps the bytes of the last exchanges in memory.
 from .attempt_track import AttemptTrack
 from .records import (
     ClientBytes,
-    ClientEvents,
     ClientRequest,
     ExchangeBegan,
     ExchangeEnded,
@@ -28,7 +27,6 @@ from .track import Track
 __all__ = [
     "AttemptTrack",
     "ClientBytes",
-    "ClientEvents",
     "ClientRequest",
     "ExchangeBegan",
     "ExchangeEnded",

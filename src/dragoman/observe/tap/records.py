@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ...model.events import Event, Failed
+from ...model.events import Failed
 from ...protocols.common.tool_names import NameRule
 from ...translation.exchange import Options
 
@@ -132,10 +132,3 @@ Record = (
     | UpstreamFailure
     | ExchangeEnded
 )
-
-
-class ClientEvents(msgspec.Struct, frozen=True):
-    """The client's answer as events. Only for subscriptions: it is not recorded."""
-
-    t: float
-    events: tuple[Event, ...]

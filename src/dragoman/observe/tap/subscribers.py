@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .records import ClientEvents, Record
+from .records import Record
 from .ring import Ring
 from .track import Track
 
@@ -25,25 +25,20 @@ class Subscription:
         self,
         *,
         records: bool = True,
-        events: bool = False,
         max_bytes: int = MAX_WAITING,
         wake: Callable[[Track], None] | None = None,
     ) -> None:
-        """Subscribe to `records` (including bytes), `events`, or both.
-
-        `wake` is called for every change of an exchange except bytes.
-        """
+        """`wake` is called for every change of an exchange except bytes. Without `records`, it is all."""
         self.records = records
-        self.events = events
         self.dropped = 0
         self._max_bytes = max_bytes
         self._wake = wake
-        self._queue: deque[tuple[Track, Record | ClientEvents, int]] = deque()
+        self._queue: deque[tuple[Track, Record, int]] = deque()
         # Each counter has one writer, so no lock is needed. Their difference is the size of the queue.
         self._put = 0
         self._taken = 0
 
-    def put(self, track: Track, record: Record | ClientEvents, size: int) -> bool:
+    def put(self, track: Track, record: Record, size: int) -> bool:
         """Add `record`. Returns False if the queue is full."""
         size += _OVERHEAD
         if self._put - self._taken + size > self._max_bytes:
@@ -57,7 +52,7 @@ class Subscription:
         if self._wake is not None:
             self._wake(track)
 
-    def take(self) -> Iterator[tuple[Track, Record | ClientEvents]]:
+    def take(self) -> Iterator[tuple[Track, Record]]:
         """Remove and return all records in the queue."""
         while self._queue:
             track, record, size = self._queue.popleft()
@@ -74,7 +69,6 @@ class Tap:
         self.subscriptions: tuple[Subscription, ...] = ()
         """All subscriptions."""
         self.record_subscriptions: tuple[Subscription, ...] = ()
-        self.event_subscriptions: tuple[Subscription, ...] = ()
         self.on_end: Callable[[Track], None] = lambda track: None
         self._clock = clock
 
@@ -95,12 +89,7 @@ class Tap:
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self.subscriptions = subscriptions
-        self.record_subscriptions = tuple(
-            subscription for subscription in subscriptions if subscription.records
-        )
-        self.event_subscriptions = tuple(
-            subscription for subscription in subscriptions if subscription.events
-        )
+        self.record_subscriptions = tuple(one for one in subscriptions if one.records)
 
     def ended(self, track: Track) -> None:
         id, ring = track.id, self.ring

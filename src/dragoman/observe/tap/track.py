@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...credentials.secret import Secret
-from ...model.events import Event, Failed, Usage
+from ...model.events import Failed, Usage
 from ...model.messages import Notice, Search
 from ...tools.receipts import CallReceipt
 from ..caching import PromptFingerprint
@@ -22,7 +22,6 @@ from .attempt_track import AttemptTrack
 from .compact import KEEPALIVE, RECEIVED, RECORD, SENT, STATUS, Packed, records
 from .records import (
     ClientBytes,
-    ClientEvents,
     ClientRequest,
     ExchangeEnded,
     Record,
@@ -276,12 +275,6 @@ class Track:
                 self._count_in_ring()
         if self._tap.record_subscriptions:
             self._put(ClientBytes(t, data, alive), size)
-
-    def record_events(self, events: list[Event]) -> None:
-        """The client's answer gets `events`."""
-        for subscription in self._tap.event_subscriptions:
-            if not subscription.put(self, ClientEvents(self.elapsed(), tuple(events)), 0):
-                self.dropped += 1
 
     def first_content(self) -> float:
         """The first content of the answer arrived. Returns the time."""
