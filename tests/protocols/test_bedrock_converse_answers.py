@@ -8,7 +8,9 @@ import pytest
 from support import aws
 
 from dragoman.model.events import Failed, FailureKind, Stop
+from dragoman.model.messages import Media, Text
 from dragoman.protocols.common.collect import collect
+from dragoman.protocols.common.sealed_reasoning import from_slot
 from dragoman.translation.exchange import Exchange, Options
 from dragoman.wire.event_stream import written, written_event
 
@@ -141,6 +143,73 @@ def test_hidden_reasoning_in_pieces() -> None:
     )
     seal = answer.parts[0].seal
     assert (base64.b64decode(seal.data), seal.redacted, seal.issuer) == (b"hidden!", True, "bedrock")
+
+
+def test_hidden_reasoning_reaches_the_client_and_comes_back() -> None:
+    """An Anthropic client gets it in its own slot, in an envelope, also in a stream."""
+    exchange = Exchange(NAME, "anthropic", options=Options(stream=True, issuer="bedrock"))
+    events = (
+        delta(0, reasoningContent={"redactedContent": "aGlkZGVu"}),
+        stop(0),
+        delta(1, text="x"),
+        stop(1),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    stream = exchange.feed(b"".join(events)) + exchange.close()
+    frames = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: ")]
+    starts = [frame["content_block"] for frame in frames if frame["type"] == "content_block_start"]
+    assert [block["type"] for block in starts] == ["redacted_thinking", "text"]
+    seal = from_slot(starts[0]["data"], "anthropic").seal
+    assert (seal.protocol, seal.data, seal.issuer, seal.redacted) == (NAME, "aGlkZGVu", "bedrock", True)
+
+
+def test_a_tool_that_bedrock_runs_is_no_call_of_the_client() -> None:
+    called: Any = {"toolUseId": "t", "name": "nova_grounding", "type": "server_tool_use"}
+    found: Any = {"toolUseId": "t", "type": "nova_grounding_result"}
+    answer, failure = read(
+        message("contentBlockStart", {"contentBlockIndex": 0, "start": {"toolUse": called}}),
+        delta(0, toolUse={"input": '{"query": "x"}'}),
+        stop(0),
+        message("contentBlockStart", {"contentBlockIndex": 1, "start": {"toolResult": found}}),
+        delta(1, toolResult=[{"text": "a page"}]),
+        stop(1),
+        delta(2, text="Found."),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    assert failure is None
+    assert (answer.parts, answer.end.stop) == ([Text("Found.")], Stop.END)
+    content = [
+        {"toolUse": called | {"input": {"query": "x"}}},
+        {"toolResult": found | {"content": [{"text": "a page"}]}},
+        {"text": "Found."},
+    ]
+    body = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
+    whole, _ = read(json.dumps(body).encode(), stream=False)
+    assert (whole.parts, whole.end) == (answer.parts, answer.end)
+
+
+def test_an_image() -> None:
+    image = {"format": "jpeg", "source": {"bytes": "aW1hZ2U="}}
+    answer, failure = read(
+        message("contentBlockStart", {"contentBlockIndex": 0, "start": {"image": {"format": "jpeg"}}}),
+        delta(0, image={"source": {"bytes": "aW1hZ2U="}}),
+        stop(0),
+        message("messageStop", {"stopReason": "end_turn"}),
+    )
+    assert failure is None
+    assert answer.parts == [Media(kind="image", media_type="image/jpeg", data="aW1hZ2U=")]
+    body = {
+        "output": {"message": {"role": "assistant", "content": [{"image": image}]}},
+        "stopReason": "end_turn",
+    }
+    whole, _ = read(json.dumps(body).encode(), stream=False)
+    assert whole.parts == answer.parts
+
+
+def test_the_stop_sequence_that_matched() -> None:
+    ended = {"stopReason": "stop_sequence", "additionalModelResponseFields": {"stop_sequence": "END"}}
+    answer, _ = read(delta(0, text="x"), message("messageStop", ended))
+    assert (answer.end.stop, answer.end.sequence) == (Stop.STOP_SEQUENCE, "END")
 
 
 def test_blocks_without_their_marks() -> None:

@@ -140,6 +140,11 @@ def test_settings() -> None:
     assert written(request).stop == (" ",)
 
 
+def test_claude_says_which_stop_sequence_matched() -> None:
+    assert ask(stop=("END", " "))["additionalModelResponseFieldPaths"] == ["/stop_sequence"]
+    assert "additionalModelResponseFieldPaths" not in ask(stop=(" ",))
+
+
 def test_thinking_is_claudes_own_field() -> None:
     body = ask(reasoning=Reasoning(budget=2000), temperature=0.5, top_p=0.9)
     assert body["additionalModelRequestFields"] == {"thinking": {"type": "enabled", "budget_tokens": 2000}}
@@ -221,6 +226,9 @@ def test_media() -> None:
     ]
     assert message["content"][0] == {"text": "Continue."}
     assert message["content"][3]["image"]["source"] == {"s3Location": {"uri": "s3://bucket/a.png"}}
+    told = Media(kind="document", media_type="application/pdf", data=PNG, context="a bill")
+    [message] = ask(Message("user", (told,)))["messages"]
+    assert message["content"][1]["document"]["context"] == "a bill"
     assert ask(Message("user", (note,)))["messages"][0]["content"] == [{"text": "note\n\nwords"}]
     for media in (
         Media(kind="image", media_type="image/png", url="https://example.com/a.png"),

@@ -293,8 +293,8 @@ def block_object(part: Part) -> dict[str, Any] | None:
     match part:
         case Text() | Refusal():
             return {"type": "text", "text": ""}
-        case Thinking(_, seal) if seal is not None and seal.redacted and seal.protocol == NAME:
-            return {"type": "redacted_thinking", "data": seal.data}
+        case Thinking(_, seal) if seal is not None and seal.redacted:
+            return {"type": "redacted_thinking", "data": sealed_reasoning.to_slot(seal, NAME)}
         case Thinking():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCall():

@@ -10,6 +10,8 @@ import base64
 import binascii
 from typing import Any
 
+import msgspec
+
 from ....model.events import (
     ArgumentsDelta,
     BlockEnd,
@@ -26,7 +28,7 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Part, Seal, Text, Thinking, ToolCall
+from ....model.messages import Citation, Media, Opaque, Part, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
 from ....wire.structs import StructReader
 from ...common import failures, stop_reasons
@@ -40,18 +42,22 @@ _read = StructReader(wire.StreamEvent, frozenset({"text", "input"}))
 class _OpenBlock:
     """An open content block of the upstream."""
 
-    __slots__ = ("kind", "number", "redacted")
+    __slots__ = ("kind", "number", "part", "pieces")
 
-    def __init__(self, number: int, kind: type[Part]) -> None:
-        self.number = number
+    def __init__(self, kind: type[Part], number: int = -1, part: Part | None = None) -> None:
         self.kind = kind
-        self.redacted: list[str] = []
+        self.number = number
+        """Negative: the client has not got it yet, or gets nothing of it."""
+        self.part = part
+        """What the client gets when the block is complete: hidden reasoning, an image. Else None."""
+        self.pieces: list[str] = []
+        """The base64 of `part`, as it comes."""
 
 
 class Decoder(AnswerDecoder):
     """Decodes one answer."""
 
-    __slots__ = ("_blocks", "_failure", "_open", "_stop")
+    __slots__ = ("_blocks", "_failure", "_open", "_sequence", "_stop")
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         super().__init__(issuer)
@@ -61,6 +67,8 @@ class Decoder(AnswerDecoder):
         self._stop: Stop | None = None
         self._failure: Failed | None = None
         """Set when the stop reason is a failure."""
+        self._sequence: str | None = None
+        """The stop sequence that matched."""
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over or frame.data[:1] != b"{":
@@ -95,14 +103,13 @@ class Decoder(AnswerDecoder):
             case "contentBlockDelta":
                 self._delta(event.contentBlockIndex or 0, event.delta or wire.Delta(), out)
             case "contentBlockStart":
-                if event.start is not None and event.start.toolUse is not None:
-                    self._call(event.contentBlockIndex or 0, event.start.toolUse, out)
+                self._block_start(event.contentBlockIndex or 0, event.start or wire.Block(), out)
             case "contentBlockStop":
                 self._close_block(event.contentBlockIndex or 0, out)
             case "messageStart":
                 self._start(out)
             case "messageStop":
-                self._stopped(event.stopReason)
+                self._stopped(event)
             case "metadata":
                 self._metadata(event, out)
             case _:
@@ -114,15 +121,18 @@ class Decoder(AnswerDecoder):
         for index, block in enumerate((message.content if message else None) or ()):
             self._block(index, block, out)
             self._close_block(index, out)
-        self._stopped(event.stopReason)
+        self._stopped(event)
         if self._failure is None:
             self._metadata(event, out)
 
     def _block(self, index: int, block: wire.Block, out: list[Event]) -> None:
         if block.toolUse is not None:
-            number = self._call(index, block.toolUse, out)
-            if given := bytes(block.toolUse.input):
-                out.append(ArgumentsDelta(number, given.decode()))
+            opened = self._call(index, block.toolUse, out)
+            if opened.kind is ToolCall and (given := bytes(block.toolUse.input)):
+                out.append(ArgumentsDelta(opened.number, given.decode()))
+        elif block.image is not None:
+            self._block_start(index, block, out)
+            self._delta(index, wire.Delta(image=block.image), out)
         elif block.reasoningContent is not None:
             reasoning = block.reasoningContent
             whole = reasoning.reasoningText or wire.ReasoningText()
@@ -144,16 +154,32 @@ class Decoder(AnswerDecoder):
             self._started = True
             out.append(Start())
 
-    def _call(self, index: int, call: wire.ToolUse, out: list[Event]) -> int:
+    def _block_start(self, index: int, start: wire.Block, out: list[Event]) -> None:
+        if start.toolUse is not None:
+            self._call(index, start.toolUse, out)
+        elif start.image is not None:
+            self._collect(index, Media(kind="image", media_type=f"image/{start.image.format or 'png'}"), out)
+
+    def _call(self, index: int, call: wire.ToolUse, out: list[Event]) -> _OpenBlock:
         self._close_block(index, out)
-        part = ToolCall(id=call.toolUseId or "", name=call.name or "")
-        return self._begin(index, part, out).number
+        if call.type == "server_tool_use":  # Bedrock runs it: the client must not
+            block = self._open[index] = _OpenBlock(Opaque)
+            return block
+        return self._begin(index, ToolCall(id=call.toolUseId or "", name=call.name or ""), out)
 
     def _begin(self, index: int, part: Part, out: list[Event]) -> _OpenBlock:
         self._start(out)
-        block = self._open[index] = _OpenBlock(self._blocks, type(part))
+        block = self._open[index] = _OpenBlock(type(part), self._blocks)
         self._blocks += 1
         out.append(BlockStart(block.number, part))
+        return block
+
+    def _collect(self, index: int, part: Part, out: list[Event]) -> _OpenBlock:
+        """The open block of a part that is given to the client when it is complete."""
+        block = self._open.get(index)
+        if block is None or block.part != part:
+            self._close_block(index, out)
+            block = self._open[index] = _OpenBlock(type(part), part=part)
         return block
 
     def _at(self, index: int, kind: type[Text | Thinking], out: list[Event]) -> _OpenBlock:
@@ -169,13 +195,16 @@ class Decoder(AnswerDecoder):
             out.append(TextDelta(self._at(index, Text, out).number, delta.text))
         elif delta.toolUse is not None:
             block = self._open.get(index)
-            if block is None or block.kind is not ToolCall:
-                self._call(index, wire.ToolUse(), out)
-                block = self._open[index]
-            if delta.toolUse.input:
+            if block is None or block.kind not in (ToolCall, Opaque):
+                block = self._call(index, wire.ToolUse(), out)
+            if delta.toolUse.input and block.kind is ToolCall:
                 out.append(ArgumentsDelta(block.number, delta.toolUse.input))
         elif delta.reasoningContent is not None:
             self._reasoning(index, delta.reasoningContent, out)
+        elif delta.image is not None:
+            block = self._open.get(index)
+            if block is not None and block.kind is Media and delta.image.source is not None:
+                block.pieces.append(delta.image.source.bytes or "")
         elif delta.citation is not None:
             out.append(CitationAdded(self._at(index, Text, out).number, _citation(delta.citation)))
 
@@ -186,21 +215,28 @@ class Decoder(AnswerDecoder):
             seal = Seal(NAME, piece.signature, issuer=self._issuer)
             out.append(Sealed(self._at(index, Thinking, out).number, seal))
         elif piece.redactedContent:
-            block = self._at(index, Thinking, out)
-            block.redacted.append(piece.redactedContent)
+            hidden = Thinking(seal=Seal(NAME, "", issuer=self._issuer, redacted=True))
+            self._collect(index, hidden, out).pieces.append(piece.redactedContent)
 
     def _close_block(self, index: int, out: list[Event]) -> None:
         block = self._open.pop(index, None)
         if block is None:
             return
-        if block.redacted:
-            seal = Seal(NAME, _joined(block.redacted), issuer=self._issuer, redacted=True)
-            out.append(Sealed(block.number, seal))
-        out.append(BlockEnd(block.number))
+        if block.part is not None:
+            if not any(block.pieces):
+                return
+            block = self._begin(index, _completed(block.part, _joined(block.pieces)), out)
+            del self._open[index]
+        if block.number >= 0:
+            out.append(BlockEnd(block.number))
 
-    def _stopped(self, reason: str | None) -> None:
+    def _stopped(self, event: wire.StreamEvent) -> None:
+        reason = event.stopReason
         if not reason:
             return
+        more = event.additionalModelResponseFields or {}
+        sequence = more.get("stop_sequence")
+        self._sequence = sequence if isinstance(sequence, str) else None
         meant = stop_reasons.meaning(reason) or Stop.END
         if isinstance(meant, FailureKind):
             self._failure = stop_reasons.failure(meant, reason)
@@ -219,7 +255,7 @@ class Decoder(AnswerDecoder):
         for index in list(self._open):
             self._close_block(index, out)
         self._over = True
-        out.append(End(self._stop or Stop.END))
+        out.append(End(self._stop or Stop.END, self._sequence))
 
 
 def _joined(pieces: list[str]) -> str:
@@ -230,6 +266,15 @@ def _joined(pieces: list[str]) -> str:
         return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
     except binascii.Error:
         return pieces[0]
+
+
+def _completed(part: Part, data: str) -> Part:
+    """A part that was collected, with its data."""
+    if isinstance(part, Thinking):
+        assert part.seal is not None
+        return Thinking(seal=msgspec.structs.replace(part.seal, data=data))
+    assert isinstance(part, Media)
+    return msgspec.structs.replace(part, data=data)
 
 
 def _citation(citation: dict[str, Any]) -> Citation:

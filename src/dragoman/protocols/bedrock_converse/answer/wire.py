@@ -20,6 +20,7 @@ class ToolUse(msgspec.Struct, gc=False):
     toolUseId: str | None = None
     name: str | None = None
     input: msgspec.Raw = msgspec.Raw()
+    type: str | None = None
 
 
 class ReasoningText(msgspec.Struct, gc=False):
@@ -42,8 +43,20 @@ class Fragment(msgspec.Struct, gc=False):
     input: str = ""
 
 
+class ImageSource(msgspec.Struct, gc=False):
+    bytes: str | None = None
+
+
+class Image(msgspec.Struct, gc=False):
+    """An image: its format at its start, its source in a delta, both in a body."""
+
+    format: str | None = None
+    source: ImageSource | None = None
+
+
 class Delta(msgspec.Struct, gc=False):
     text: str | None = None
+    image: Image | None = None
     toolUse: Fragment | None = None
     reasoningContent: Reasoning | None = None
     citation: dict[str, Any] | None = None
@@ -62,6 +75,7 @@ class Block(msgspec.Struct, gc=False):
     """A content block: whole, or at its start."""
 
     text: str | None = None
+    image: Image | None = None
     toolUse: ToolUse | None = None
     reasoningContent: Reasoning | None = None
     citationsContent: CitedContent | None = None
@@ -84,4 +98,5 @@ class StreamEvent(msgspec.Struct, gc=False):
     stopReason: str | None = None
     usage: Usage | None = None
     output: Output | None = None
+    additionalModelResponseFields: dict[str, Any] | None = None
     error: Any = None

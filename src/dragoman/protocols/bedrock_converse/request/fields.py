@@ -16,6 +16,7 @@ FIELDS: FieldNames = {
     "toolConfig.tools": ("tools",),
     "toolConfig.toolChoice": ("tool_choice",),
     "additionalModelRequestFields": ("reasoning",),
+    "additionalModelResponseFieldPaths": ("stop",),
     "outputConfig.effort": ("reasoning",),
     "outputConfig.textFormat": ("format",),
     "serviceTier": ("service_tier",),

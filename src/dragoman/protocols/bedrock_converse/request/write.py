@@ -13,7 +13,14 @@ from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from .supported import ContentFilter
 from .write_content import IDS, ContentWriter
-from .write_settings import inference, instruction, output_config, reasoning, service_tier
+from .write_settings import (
+    inference,
+    instruction,
+    output_config,
+    reasoning,
+    response_fields,
+    service_tier,
+)
 from .write_tools import ToolWriter
 
 __all__ = ["IDS", "NAMES", "write_request"]
@@ -67,6 +74,7 @@ def _members(request: Request, target: Target, names: ToolNames, notices: Notice
         "inferenceConfig": inference(request.settings, target, notices, thinks=bool(thinking)),
         "toolConfig": tools.config(has_calls=has_calls, thinks=bool(thinking)),
         "additionalModelRequestFields": thinking,
+        "additionalModelResponseFieldPaths": response_fields(request.settings, target),
         "outputConfig": output_config(request.settings, target, notices),
         "serviceTier": service_tier(request.settings),
     }

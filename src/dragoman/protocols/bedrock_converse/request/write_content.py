@@ -132,6 +132,7 @@ class ContentWriter:
         block: Obj = {"format": FORMATS[media.kind][media.media_type], "source": source}
         if media.kind == "document":
             block["name"] = self._document_name(media.name or "")
+            block |= {"context": media.context} if media.context else {}
         return {media.kind: block}
 
     def _document_name(self, given: str) -> str:

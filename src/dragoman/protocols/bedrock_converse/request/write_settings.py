@@ -100,5 +100,11 @@ def instruction(settings: Settings, target: Target, notices: Notices) -> str | N
     return words
 
 
+def response_fields(settings: Settings, target: Target) -> list[str]:
+    """The model's own fields that Converse shall pass on: Claude says which stop sequence matched."""
+    asked = target.takes.signs_thinking and any(stop.strip() for stop in settings.stop)
+    return ["/stop_sequence"] if asked else []
+
+
 def service_tier(settings: Settings) -> Obj | None:
     return {"type": settings.service_tier} if settings.service_tier in _TIERS else None
