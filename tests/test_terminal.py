@@ -74,6 +74,26 @@ def test_tail_finds_the_gateway_of_the_config_and_the_log_reports_failures(tmp_p
             assert tail.wait() == 0
 
 
+def test_the_store_is_read_without_the_keys_of_the_gateway(tmp_path: Path) -> None:
+    # The gateway has its provider key from the environment. Another terminal does not have it.
+    keys = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "k"}
+    with dragoman(tmp_path, "serve", "--port", "0", **keys) as gateway:
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hi there"}]}
+        post(f"{gateway.ready()}/v1/chat/completions", body)
+        gateway.interrupt()
+        gateway.wait()
+    for command, told in {
+        ("usage",): "total",
+        ("scores",): "openai/m",
+        ("cache",): "Hi there",
+        ("store", "status"): "receipts   1",
+        ("replay", "--last-failed"): "connect",
+    }.items():
+        with dragoman(tmp_path, *command) as reader:
+            assert reader.wait() == 0, reader.said
+            reader.wait_for(told)
+
+
 def test_time_of_another_day_has_its_date() -> None:
     now = time.time()
     assert len(when(now, now)) == len("12:00:00")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..config import find
-from ..config.types import Config, ConfigError, ServerConfig
+from ..config.types import ConfigError
 from ..credentials.secret import Secret
 from ..gateway.process.listener import address_of
 from .serve.service import load_config
@@ -30,10 +29,7 @@ def reachable(host: str) -> str:
 
 def configured_address(file: Path | None) -> GatewayAddress:
     """The address in the config, else the default one. Raises `ConfigError` for a file that is not valid."""
-    config = optional_config(file)
-    if config is None:
-        server = ServerConfig()
-        return GatewayAddress(address_of(server.host, server.port))
+    config = load_config(file, needs_upstream=False)
     server = config.server
     url = address_of(reachable(server.host), server.port, secure=server.tls is not None)
     try:
@@ -41,13 +37,3 @@ def configured_address(file: Path | None) -> GatewayAddress:
     except ConfigError:  # a variable is set only where the gateway runs
         key = None
     return GatewayAddress(url, key)
-
-
-def optional_config(file: Path | None) -> Config | None:
-    """None without a config and without provider keys: a gateway that is already running needs neither."""
-    if find(file, os.environ, Path.cwd()) is not None:
-        return load_config(file)
-    try:
-        return load_config(None)
-    except ConfigError:
-        return None

@@ -81,7 +81,7 @@ def user_folder(env: Mapping[str, str], platform: str = sys.platform) -> Path:
     return home / ".config" / "dragoman"
 
 
-def load(path: Path, env: Mapping[str, str] | None = None) -> Config:
+def load(path: Path, env: Mapping[str, str] | None = None, *, needs_upstream: bool = True) -> Config:
     """Read a config file. A file without upstreams gets the upstreams of the environment."""
     shown = _shown(path)
     try:
@@ -90,13 +90,21 @@ def load(path: Path, env: Mapping[str, str] | None = None) -> Config:
         raise ConfigError(f"{shown}: the file is not UTF-8 text") from None
     except OSError as error:
         raise ConfigError(f"{shown}: the file cannot be read: {error.strerror or error}") from None
-    return loads(text, shown=shown, path=path, env=env)
+    return loads(text, shown=shown, path=path, env=env, needs_upstream=needs_upstream)
 
 
 def loads(
-    text: str, *, shown: str = FILE, path: Path | None = None, env: Mapping[str, str] | None = None
+    text: str,
+    *,
+    shown: str = FILE,
+    path: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    needs_upstream: bool = True,
 ) -> Config:
-    """Read the text of a config. `shown` is its name in errors."""
+    """Read the text of a config. `shown` is its name in errors.
+
+    Without `needs_upstream`, a config may have no upstream, and then it has no routes either.
+    """
     text = text.replace("\r\n", "\n")
     try:
         raw = tomllib.loads(text)
@@ -105,18 +113,24 @@ def loads(
     if "upstreams" not in raw:
         raw = {**environment.document(os.environ if env is None else env), **raw}
     folder = path.absolute().parent if path else Path.cwd()
-    return read(ConfigDocument(raw=raw, shown=shown, lines=line_index(text), folder=folder, path=path))
+    document = ConfigDocument(raw=raw, shown=shown, lines=line_index(text), folder=folder, path=path)
+    return read(document, needs_upstream=needs_upstream)
 
 
-def from_environment(env: Mapping[str, str]) -> Config:
+def from_environment(env: Mapping[str, str], *, needs_upstream: bool = True) -> Config:
     """Make a config from the provider keys in the environment, without a file."""
-    return read(ConfigDocument(raw=environment.document(env), shown="the environment"))
+    found = environment.document(env)
+    if needs_upstream and not found:
+        raise ConfigError(environment.no_config())
+    return read(ConfigDocument(raw=found, shown="the environment"), needs_upstream=needs_upstream)
 
 
-def discover(file: Path | None, env: Mapping[str, str]) -> Config:
+def discover(file: Path | None, env: Mapping[str, str], *, needs_upstream: bool = True) -> Config:
     """The config of `file`, of the default locations, or of the keys in the environment."""
     found = find(file, env, Path.cwd())
-    return from_environment(env) if found is None else load(found)
+    if found is None:
+        return from_environment(env, needs_upstream=needs_upstream)
+    return load(found, needs_upstream=needs_upstream)
 
 
 def with_server(

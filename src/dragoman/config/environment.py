@@ -104,9 +104,21 @@ def _openai_first(upstreams: dict[str, Table]) -> list[str]:
 
 
 def no_upstream() -> str:
-    """What to do without any upstream."""
-    usual = [p.variables()[0] for p in providers().values() if not p.only_named and "base_url" in p.upstream]
+    """What to do with a config file that names no upstream."""
     return (
-        "there is no upstream: the config has no [upstreams.NAME], and the environment has no provider key; "
-        f"run `dragoman init` to write a dragoman.toml, or set a key such as {', '.join(usual[:3])}"
+        "there is no upstream: the file has no [upstreams.NAME], and the environment has no provider key; "
+        f"add an upstream to the file, or set a key such as {_usual_variables()}"
     )
+
+
+def no_config() -> str:
+    """What to do without a config file and without a key."""
+    return (
+        "there is no upstream, because there is no config file and no provider key in the environment; "
+        f"run `dragoman init` to write a dragoman.toml, or set a key such as {_usual_variables()}"
+    )
+
+
+def _usual_variables() -> str:
+    usual = [p.variables()[0] for p in providers().values() if not p.only_named and "base_url" in p.upstream]
+    return ", ".join(usual[:3])

@@ -63,6 +63,7 @@ _TOP = (
     "teams",
     "limits",
 )
+_NAMING_UPSTREAMS = frozenset({"routes", "aliases", "tiers", "images"})
 _ADDRESS_KEYS = {"provider", "protocol", "base_url"}
 _DOUBLE_BRACKETS = "write [[routes]] with double brackets, once for each route; it is "
 _MAX_LISTED = 6  # keys that an error lists; longer lists are unreadable
@@ -79,9 +80,15 @@ class ConfigDocument(msgspec.Struct, frozen=True, kw_only=True):
     path: Path | None = None
 
 
-def read(source: ConfigDocument) -> Config:
-    """Read a document. Raises one `ConfigError` with all problems."""
-    reader = _DocumentReader(source)
+def read(source: ConfigDocument, *, needs_upstream: bool = True) -> Config:
+    """Read a document. Raises one `ConfigError` with all problems.
+
+    Without `needs_upstream`, a document without upstreams is read without the tables that name some.
+    """
+    if not needs_upstream and not source.raw.get("upstreams"):
+        rest = {name: value for name, value in source.raw.items() if name not in _NAMING_UPSTREAMS}
+        source = msgspec.structs.replace(source, raw=rest)
+    reader = _DocumentReader(source, needs_upstream=needs_upstream)
     config = reader.config()
     if reader.problems:
         raise ConfigError(*(sentence for _, sentence in sorted(reader.problems, key=lambda found: found[0])))
@@ -91,7 +98,8 @@ def read(source: ConfigDocument) -> Config:
 class _DocumentReader:
     """One pass over a document. Collects problems instead of raising: users want to fix all at once."""
 
-    def __init__(self, source: ConfigDocument) -> None:
+    def __init__(self, source: ConfigDocument, *, needs_upstream: bool) -> None:
+        self._needs_upstream = needs_upstream
         self.problems: list[tuple[int, str]] = []
         self._source = source
         self._raw = source.raw
@@ -109,7 +117,7 @@ class _DocumentReader:
                 self._report((name,), f'unknown {what} "{name}"{nearest(name, _TOP)}')
         server = ServerConfig(**self._section("server", SERVER))
         upstreams = self._upstreams()
-        if not self._raw.get("upstreams"):
+        if self._needs_upstream and not self._raw.get("upstreams"):
             self._report((), environment.no_upstream())
         routes = self._routes()
         config = Config(

@@ -85,7 +85,7 @@ def _expiry(text: str) -> float:
 
 
 def create(file: Path | None, key: NewKey) -> str:
-    config = effective_config(ServeOptions(file=file))
+    config = effective_config(ServeOptions(file=file), needs_upstream=False)
     if key.name in config.named_keys:
         raise KeyCommandError(f"[keys.{key.name}] is in the config already; choose another name")
     secret = _with_store(config, lambda store: stored_keys.create(store, key, time.time()))
@@ -116,14 +116,14 @@ def rotated(name: str, grace: float) -> str:
 
 
 def _not_configured(file: Path | None, name: str, advice: str) -> Config:
-    config = effective_config(ServeOptions(file=file))
+    config = effective_config(ServeOptions(file=file), needs_upstream=False)
     if name in config.named_keys:
         raise KeyCommandError(f'the key "{name}" is in the config: {advice}')
     return config
 
 
 def listed(file: Path | None, *, as_json: bool) -> list[str]:
-    config = effective_config(ServeOptions(file=file))
+    config = effective_config(ServeOptions(file=file), needs_upstream=False)
     kept = _with_store(config, lambda store: store.keys())
     rows = [*_configured(config), *(_stored(key) for key in kept if key.name not in config.named_keys)]
     if as_json:

@@ -36,7 +36,7 @@ def written_test(path: Path, into: Path, to: str | None, mode: Mode | None) -> s
 
 def last_failed_recording(file: Path | None) -> Path:
     """The newest failure that the gateway of this config has kept. Raises DragomanError if it has none."""
-    folder = failures_folder(effective_config(ServeOptions(file=file)).server.store)
+    folder = failures_folder(effective_config(ServeOptions(file=file), needs_upstream=False).server.store)
     if folder is None:
         raise DragomanError(
             "failed exchanges are kept beside the store's file, and the store of this config is a database; "

@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from ...config.types import Config, ServerConfig
+from ...config.types import Config
 from ...gateway.process.listener import address_of
 from ...gateway.process.run import serve
 from ...observe import logs
 from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route
-from ..gateway_address import optional_config, reachable
-from ..serve.service import ServeOptions, data_folder, effective_config
+from ..gateway_address import reachable
+from ..serve.service import ServeOptions, data_folder, effective_config, load_config
 from .wiring import PLACEHOLDER
 
 LOG = "run.log"
@@ -52,13 +52,13 @@ class GatewayInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def running(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo | None:
     """The gateway at the configured address, if one answers there."""
-    config = optional_config(options.file)
-    server = ServerConfig() if config is None else config.server
+    config = load_config(options.file, needs_upstream=False)
+    server = config.server
     host = reachable(options.host or server.host)
     port = server.port if options.port is None else options.port
     if server.unix or server.tls or not port or not _is_dragoman(host, port):
         return None
-    key = PLACEHOLDER if config is None else client_key(config, env)
+    key = client_key(config, env)
     return GatewayInfo(url=address_of(host, port), key=key, models=_listed(host, port, key), config=config)
 
 

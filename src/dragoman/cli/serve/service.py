@@ -89,16 +89,19 @@ def missing_credentials(config: Config, env: Mapping[str, str]) -> list[str]:
     return found
 
 
-def load_config(file: Path | None) -> Config:
-    """The config of `file`, of the default locations, or of the keys in the environment."""
-    return discover(file, os.environ)
+def load_config(file: Path | None, *, needs_upstream: bool = True) -> Config:
+    """The config of `file`, of the default locations, or of the keys in the environment.
+
+    A command that only reads the store, or talks to a running gateway, needs no upstream: the keys may be set
+    only where the gateway runs.
+    """
+    return discover(file, os.environ, needs_upstream=needs_upstream)
 
 
-def effective_config(options: ServeOptions) -> Config:
+def effective_config(options: ServeOptions, *, needs_upstream: bool = True) -> Config:
     """The config with the command line's options applied and a default location for the store."""
-    config = with_server(
-        load_config(options.file), host=options.host, port=options.port, record=options.record
-    )
+    config = load_config(options.file, needs_upstream=needs_upstream)
+    config = with_server(config, host=options.host, port=options.port, record=options.record)
     if config.server.store is not None:
         return config
     server = msgspec.structs.replace(config.server, store=default_store(config, os.environ))

@@ -52,7 +52,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def _config(file: Path | None) -> tuple[Config, Path | Secret]:
-    config = effective_config(ServeOptions(file=file))
+    config = effective_config(ServeOptions(file=file), needs_upstream=False)
     place = store_place(config.server.store, os.environ)
     assert place is not None  # `effective_config` names the default
     if isinstance(place, Path) and not place.exists():
