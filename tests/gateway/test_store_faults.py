@@ -12,7 +12,7 @@ import pytest
 from support.plain_gateway import Gateway, asked, before, got, settled, soon
 from support.scripted_upstream import ScriptedUpstream
 
-from dragoman.store import Receipt, ReceiptQuery, Retention, RetentionRule, open_store
+from dragoman.store import Receipt, ReceiptQuery, Retention, RetentionRule, StoredKey, open_store
 from dragoman.store.clock_jumps import ClockJumps
 from dragoman.store.sqlite import file_identity
 from dragoman.store.sqlite import worker as store_worker
@@ -21,7 +21,8 @@ from dragoman.store.sqlite import worker as store_worker
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_identity, "_INTERVAL", 0.0)
-    monkeypatch.setitem(store_worker._RETRIES, sqlite3.SQLITE_FULL, 0.05)
+    for code in store_worker._RETRIES:
+        monkeypatch.setitem(store_worker._RETRIES, code, 0.05)
 
 
 def damage(path: Path) -> None:
@@ -76,10 +77,32 @@ def test_a_full_disk_loses_nothing_if_space_is_freed(
     assert "the store can be written again" in caplog.text
 
 
+def test_receipts_wait_while_the_file_cannot_be_written(tmp_path: Path) -> None:
+    async def scene() -> None:
+        server = f'retries = 0\nstore = "{tmp_path / "store.db"}"'
+        async with before(ScriptedUpstream(), server=server) as gateway:
+            store: Any = gateway.state.store
+
+            async def read_only(on: int) -> None:
+                job = store._worker.submit(lambda one: one.execute(f"PRAGMA query_only = {on}"), writes=False)
+                await asyncio.wrap_future(job)
+
+            await read_only(1)
+            await asked(gateway, 3)
+            assert await soon(lambda: "it is not writable: change its permissions" in store.problem)
+            await read_only(0)
+            await settled(gateway)
+            assert (await got(gateway, "/healthz"))["receipts_lost"] == 0
+            assert len(await store.receipts(ReceiptQuery())) == 3
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("bound", ["_MAX_DEFERRED", "_MAX_DEFERRED_BYTES"])
 def test_a_disk_that_stays_full_loses_the_oldest_receipts_and_says_how_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(store_worker, "_MAX_DEFERRED", 0)
+    monkeypatch.setattr(store_worker, bound, 0)
 
     async def scene() -> None:
         server = f'retries = 0\nstore = "{tmp_path / "store.db"}"'
@@ -120,6 +143,23 @@ def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_a_replaced_file_is_read_without_a_write(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scene() -> None:
+        store = open_store(path, fallback=False)
+        await asyncio.wrap_future(store.add_receipts(lambda: [Receipt("old", 1.0)]))
+        move_away(path)
+        other = open_store(path, fallback=False)
+        await other.put_key(StoredKey(name="ann", hash=b"#"))
+        assert [key.name for key in await store.keys()] == ["ann"]
+        assert await store.receipts(ReceiptQuery()) == []
+        await store.close()
+        await other.close()
+
+    asyncio.run(scene())
+
+
 def test_a_damaged_file_loses_receipts_until_it_is_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
@@ -133,12 +173,16 @@ def test_a_damaged_file_loses_receipts_until_it_is_moved_away(tmp_path: Path) ->
             damage(path)
             await asked(gateway, 5)
             await settled(gateway)
-            lost = (await got(gateway, "/healthz"))["receipts_lost"]
+            health = await got(gateway, "/healthz")
+            lost = health["receipts_lost"]
             assert lost > 0
+            assert health["store"] == "failing"
+            assert "it is damaged: move it away" in gateway.state.store.problem
             move_away(path)
             await asked(gateway, 2)
             await settled(gateway)
-            assert (await got(gateway, "/healthz"))["receipts_lost"] == lost
+            health = await got(gateway, "/healthz")
+            assert (health["store"], health["receipts_lost"]) == ("ok", lost)
             assert len(await gateway.state.store.receipts(ReceiptQuery())) == 2
 
     asyncio.run(scene())

@@ -181,6 +181,34 @@ def test_receipts_wait_for_a_read_only_database(own: services.Postgres) -> None:
     agree(own.url(), 5)
 
 
+def test_receipts_wait_for_a_right_that_the_user_lost(database: str, postgres: services.Postgres) -> None:
+    guest = f"guest_{database.rpartition('/')[2]}"
+    url = database.replace("//dragoman:", f"//{guest}:")
+    password = postgres.password
+
+    async def scene() -> None:
+        owner = open_store(Secret(database), now=Clock(), fallback=False)
+        await added(owner, Receipt("a", NOON))
+        await owner.close()
+        run(
+            database,
+            f"CREATE ROLE {guest} LOGIN PASSWORD '{password}'",
+            f"GRANT USAGE ON SCHEMA dragoman TO {guest}",
+            f"GRANT ALL ON ALL TABLES IN SCHEMA dragoman TO {guest}",
+            f"REVOKE INSERT ON dragoman.receipts FROM {guest}",
+        )
+        store = open_store(Secret(url), now=Clock(), fallback=False)
+        job = store.add_receipts(lambda: [Receipt("b", NOON)])
+        assert await soon(lambda: "the user may not do this" in store.problem, 20)
+        run(database, f"GRANT INSERT ON dragoman.receipts TO {guest}")
+        await asyncio.wrap_future(job)
+        await store.close()
+        run(database, f"DROP OWNED BY {guest}", f"DROP ROLE {guest}")
+
+    asyncio.run(scene())
+    agree(database, 2)
+
+
 def test_a_recreated_database_gets_its_tables_again(database: str) -> None:
     async def scene() -> None:
         async with before(ScriptedUpstream(), server=config(database)) as gateway:

@@ -107,6 +107,11 @@ class Receipt(msgspec.Struct, frozen=True):
     scores: tuple[ScoreCount, ...] = ()
     """What the exchange adds to the scores. Only the sums are kept: a receipt that is read has none."""
 
+    @property
+    def size(self) -> int:
+        """The memory that it needs, in bytes: nearly all of it is here."""
+        return len(self.summary) + len(self.value)
+
 
 RECEIPT_COLUMNS = Receipt.__struct_fields__[:-1]
 """The members that each receipt keeps; the last is `value`."""

@@ -27,16 +27,17 @@ _MAX_WAITING_BYTES = 64 << 20
 # Seconds between retries, and until the last one when the store closes.
 _FIRST_RETRY, _LAST_RETRY = 0.25, 4.0
 _CLOSE_TIMEOUT = 2.0
-_READ_ONLY = "25006"
+_PASSING = ("25006", "42501")
+"""Codes of a database that is read-only, and of a right that the user does not have."""
 
 Write = Callable[[Sequence[Receipt]], Awaitable[None]]
 
 
 def is_passing(error: BaseException) -> bool:
-    """May the same write succeed later? It may after a restart, a full disk, a deadlock or a failover."""
+    """May the same write succeed later? After a restart, a full disk, a deadlock or a failover, it may."""
     return (
         isinstance(error, (psycopg.OperationalError, NotOpen, TimeoutError, OSError))
-        or getattr(error, "sqlstate", None) == _READ_ONLY
+        or getattr(error, "sqlstate", None) in _PASSING
     )
 
 
@@ -95,7 +96,7 @@ class ReceiptWriter:
             except Exception as error:  # noqa: BLE001 - the caller gets any error
                 _settle(job, error)
                 continue
-            job.size = sum(len(receipt.value) + len(receipt.summary) for receipt in job.receipts)
+            job.size = sum(receipt.size for receipt in job.receipts)
             self._waiting.append(job)
             self._size += job.size
         while len(self._waiting) > _MAX_WAITING or self._size > _MAX_WAITING_BYTES:

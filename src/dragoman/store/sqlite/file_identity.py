@@ -21,14 +21,15 @@ class FileIdentity:
         self._path = path
         self._opened = _identity(path)
         self._look_at = 0.0
+        self._changed = False
 
     def changed(self) -> bool:
         """Does the path name another file now, or none? Looks at most once a second."""
         now = monotonic()
-        if self._path is None or now < self._look_at:
-            return False
-        self._look_at = now + _INTERVAL
-        return _identity(self._path) != self._opened
+        if self._path is not None and now >= self._look_at:
+            self._look_at = now + _INTERVAL
+            self._changed = _identity(self._path) != self._opened
+        return self._changed
 
 
 def _identity(path: Path | None) -> tuple[int, int] | None:

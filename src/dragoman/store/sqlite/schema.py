@@ -105,13 +105,15 @@ _ADVICE = {
     "not a database": "it is not an SQLite file: move it away, or use another file",
     "malformed": "it is damaged: move it away, and Dragoman creates a new one",
     "full": "the disk is full: free some space",
+    "I/O": "its disk fails, or a quota is reached: check the disk",
 }
 
 
 def problem(path: Path | None, error: Exception) -> StoreError:
     """Turn `error` into one sentence: what, where, and what to do."""
     message = str(error)
-    advice = next((advice for word, advice in _ADVICE.items() if word in message), "SQLite reports")
+    words = "unable to open" if isinstance(error, OSError) else message
+    advice = next((advice for word, advice in _ADVICE.items() if word in words), "SQLite reports")
     return StoreError(f"the store {path or 'in memory'} cannot be used: {advice} ({message})")
 
 

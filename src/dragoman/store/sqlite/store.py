@@ -135,6 +135,7 @@ class SqliteStore:
 
     async def _query(self, query: Callable[[sqlite3.Connection], T], size: int = 1) -> T:
         """Run a small query on the event loop, any other on the worker thread."""
+        await self._renew_readers()
         if self._inline is not None and size <= _INLINE_KEYS:
             answer = self._inline.run(query)
             if answer is not None:
@@ -189,10 +190,13 @@ class SqliteStore:
 
     def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
         made: list[Receipt] = []
+
+        def make() -> int:
+            made.extend(receipts())
+            return sum(receipt.size for receipt in made)
+
         return self._worker.submit(
-            lambda connection: receipts_table.add(connection, made),
-            writes=True,
-            first=lambda: made.extend(receipts()),
+            lambda connection: receipts_table.add(connection, made), writes=True, first=make
         )
 
     async def receipt(self, id: str) -> Receipt | None:
@@ -245,7 +249,13 @@ class SqliteStore:
             if not (step.receipts or step.entries):
                 return Pruned(receipts, entries)
 
+    async def _renew_readers(self) -> None:
+        """Let the worker open a file that was replaced: a reader would go on with the old one."""
+        if self._file.changed():
+            await self._read(_nothing)
+
     async def _search(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        await self._renew_readers()
         return await asyncio.wrap_future(self._searcher().submit(query, writes=False))
 
     def _searcher(self) -> Worker:
@@ -275,6 +285,10 @@ def _inline_reader(path: Path | None) -> InlineReader | None:
         return None if path is None else InlineReader(path)
     except sqlite3.Error:
         return None  # the worker thread can answer everything
+
+
+def _nothing(connection: sqlite3.Connection) -> None:
+    """A query that only waits for the worker."""
 
 
 def _no_cleanup(connection: sqlite3.Connection, count: int) -> None:

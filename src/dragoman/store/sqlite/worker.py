@@ -1,8 +1,8 @@
 """A thread that owns the writing database connection, so that the event loop never waits for a disk or lock.
 
 Jobs that queue up meanwhile share one transaction, because a commit costs the same for one write as for a
-hundred. While another program locks the file, or the disk is full, writes are deferred and retried; reads go
-on. A failing job affects neither other jobs nor the thread.
+hundred. While another program locks the file, or the disk cannot be written, writes are deferred and retried;
+reads go on. A failing job affects neither other jobs nor the thread.
 """
 
 from __future__ import annotations
@@ -27,15 +27,19 @@ Work = Callable[[sqlite3.Connection], T]
 
 # Jobs in one transaction. All their callers wait for its commit, so it must not grow without limit.
 _MAX_BATCH = 256
-# Seconds between retries while another program locks the file. While the disk is full, a retry writes until
-# it fails, which costs more.
+# Seconds between retries while another program locks the file. While the disk fails, is full, or cannot be
+# written, a retry writes until it fails, which costs more.
 _RETRY = 0.25
-_FULL_RETRY = 2.0
+_DISK_RETRY = 2.0
 _RETRIES = {
     sqlite3.SQLITE_BUSY: _RETRY,
     sqlite3.SQLITE_LOCKED: _RETRY,
-    sqlite3.SQLITE_FULL: _FULL_RETRY,
+    sqlite3.SQLITE_FULL: _DISK_RETRY,
+    sqlite3.SQLITE_READONLY: _DISK_RETRY,
+    sqlite3.SQLITE_IOERR: _DISK_RETRY,  # a quota, too
 }
+_OF_THE_FILE = (sqlite3.OperationalError, sqlite3.DatabaseError)
+"""Errors that the next write will meet too. The classes below them are about what was to be written."""
 _SAID_AFTER = 1.0
 """Seconds of waiting after which the log says so."""
 # Bounds of the deferred writes. Beyond them, the oldest are lost.
@@ -53,7 +57,7 @@ class _Job(NamedTuple):
     work: Work[Any]
     writes: bool
     future: Future[Any]
-    first: Callable[[], None] | None
+    first: Callable[[], int] | None
     size: int
 
 
@@ -82,7 +86,7 @@ class Worker:
         self._deferred_bytes = 0
         self._retry_at = 0.0
         self.write_problem = ""
-        """Why writes are deferred, as a sentence; empty if they are not."""
+        """Why writes wait or fail, as a sentence; empty if they do not."""
         self._failing_since = 0.0
         self._said = False
         """Has the log said that writes wait?"""
@@ -92,12 +96,12 @@ class Worker:
         threading.Thread(target=self._run, name="dragoman-store", daemon=True).start()
 
     def submit(
-        self, work: Work[T], *, writes: bool, first: Callable[[], None] | None = None, size: int = 0
+        self, work: Work[T], *, writes: bool, first: Callable[[], int] | None = None, size: int = 0
     ) -> Future[T]:
         """Queue a job. A write runs even if its caller no longer waits.
 
         `first` runs before the transaction, for slow work that needs no database: it must not hold the lock.
-        `size` is the memory that a write needs, in bytes.
+        `size` is the memory that a write needs, in bytes. If there is a `first`, it returns it.
         """
         future: Future[T] = Future()
         with self._closing:
@@ -132,8 +136,8 @@ class Worker:
         try:
             job = self._jobs.get(timeout=_RETRY if self._deferred else None)
             while job is not None:
-                if _prepare(job):
-                    jobs.append(job)
+                if (ready := _prepared(job)) is not None:
+                    jobs.append(ready)
                 if len(jobs) >= _MAX_BATCH:
                     return jobs, False
                 job = self._jobs.get_nowait()
@@ -146,7 +150,7 @@ class Worker:
             renewed = self._renew()
         except StoreError as error:
             for job in jobs:
-                _fail(job, error)
+                self._failed(job, error)
             return
         if renewed is not None:
             self._connection.close()
@@ -172,6 +176,7 @@ class Worker:
             self._run_each(jobs)  # one job is bad: the others must not fail with it
             return
         self._clear_deferred()
+        self._no_problem()
         for job, result in zip(jobs, results, strict=True):
             _resolve(job, result)
         self._written(jobs)
@@ -191,10 +196,18 @@ class Worker:
             try:
                 result = self._transaction([job])[0] if job.writes else job.work(self._connection)
             except Exception as error:  # noqa: BLE001 - the caller gets any error
-                _fail(job, self._problem(error))
+                self._failed(job, error)
             else:
+                if job.writes:
+                    self._no_problem()
                 _resolve(job, result)
                 self._written([job])
+
+    def _failed(self, job: _Job, error: Exception) -> None:
+        failure = error if isinstance(error, StoreError) else self._problem(error)
+        if job.writes and (failure is error or type(error) in _OF_THE_FILE):
+            self.write_problem = failure.message
+        _fail(job, failure)
 
     def _written(self, jobs: list[_Job]) -> None:
         if writes := sum(job.writes for job in jobs):
@@ -219,6 +232,9 @@ class Worker:
         """All deferred jobs have a result or an error."""
         self._deferred.clear()
         self._deferred_bytes = 0
+
+    def _no_problem(self) -> None:
+        """A write succeeded."""
         self.write_problem = ""
         if self._said:
             self._said = False
@@ -263,14 +279,12 @@ def _fail(job: _Job, error: Exception) -> None:
         job.future.set_exception(error)
 
 
-def _prepare(job: _Job) -> bool:
-    """Run `first`. False if the job need not run: `first` failed, or the caller of a read is gone."""
+def _prepared(job: _Job) -> _Job | None:
+    """Run `first`. None if the job need not run: `first` failed, or the caller of a read is gone."""
     if not job.future.set_running_or_notify_cancel() and not job.writes:
-        return False
+        return None
     try:
-        if job.first is not None:
-            job.first()
+        return job if job.first is None else job._replace(size=job.first())
     except Exception as error:  # noqa: BLE001 - the caller gets any error
         _fail(job, error)
-        return False
-    return True
+        return None
