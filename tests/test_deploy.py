@@ -15,7 +15,7 @@ from support.processes import dragoman
 
 from dragoman import __version__
 from dragoman.config import ConfigError, loads
-from dragoman.config.service_address import ServiceAddress
+from dragoman.config.secret_reference import SecretReference
 from dragoman.config.types import ServerConfig
 
 ROOT = Path(__file__).parent.parent
@@ -144,7 +144,7 @@ def test_compose_for_a_team_shares_the_services_and_keeps_secrets_in_files(tmp_p
 
     config = loads((folder / "dragoman.toml").read_text(), env=ENV)
     server = config.server
-    assert isinstance(server.store, ServiceAddress)
+    assert isinstance(server.store, SecretReference)
     assert server.redis is not None
     assert server.host == "0.0.0.0"
     named = [server.store.file, server.redis.file, *(key.file for key in server.keys)]
@@ -217,7 +217,7 @@ def test_the_chart_for_a_team_shares_the_services() -> None:
     assert mounts.keys() == {volume["name"] for volume in pod["volumes"]}
     config = loads(things["ConfigMap"]["data"]["dragoman.toml"], env=ENV)
     server = config.server
-    assert isinstance(server.store, ServiceAddress)
+    assert isinstance(server.store, SecretReference)
     assert server.redis is not None
     assert {str(server.store.file), str(server.redis.file)} == {
         f"{mounts['shared']}/store",

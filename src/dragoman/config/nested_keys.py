@@ -15,7 +15,8 @@ import msgspec
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse, split_words
 from ..model.messages import Effort
-from .types import KeyRef, LoopsConfig, ModelConfig, PriceConfig, TargetConfig, TlsConfig
+from .secret_reference import SecretReference, reference
+from .types import LoopsConfig, ModelConfig, PriceConfig, TargetConfig, TlsConfig
 from .values import (
     Context,
     InvalidValue,
@@ -235,16 +236,10 @@ def provider(value: Any, context: Context) -> str:
     return name
 
 
-def client_key(value: Any, context: Context) -> KeyRef:
+def client_key(value: Any, context: Context) -> SecretReference:
     """A key that clients must send: `env:NAME`, `file:PATH`, or the key itself. Errors never repeat it."""
     content = text(value, context)
-    for prefix, what in (("env:", "a variable"), ("file:", "a file")):
-        if content.startswith(prefix):
-            name = content.removeprefix(prefix).strip()
-            if not name:
-                raise InvalidValue(f'must name {what} after "{prefix}"')
-            return KeyRef(env=name) if prefix == "env:" else KeyRef(file=path(name, context))
-    return KeyRef(literal=Secret(content))
+    return reference(content, context) or SecretReference(literal=Secret(content))
 
 
 def credential(value: Any, context: Context) -> CredentialSpec:

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..credentials.secret import Secret
 from .nested_keys import ConfigKey, Keys
-from .service_address import redis_address
+from .secret_reference import SecretReference, reference
 from .store_address import store_address
-from .values import duration, path, positive_duration, positive_size, size
+from .values import Context, InvalidValue, duration, path, positive_duration, positive_size, size, text
+
+_REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+
+
+def _redis_address(value: Any, context: Context) -> SecretReference:
+    """`redis://…`, `rediss://…`, `unix://…`, `env:NAME` or `file:PATH`. Errors never repeat an address."""
+    content = text(value, context)
+    if content.startswith(_REDIS_SCHEMES):
+        return SecretReference(literal=Secret(content))
+    if (named := reference(content, context)) is not None:
+        return named
+    raise InvalidValue("must be an address that begins with redis:// or rediss://, or env:NAME or file:PATH")
+
 
 STORE: Keys = {
     "store": ConfigKey(
@@ -16,7 +32,7 @@ STORE: Keys = {
         "data folder), `postgresql://…`, or `env:NAME` or `file:PATH` with one of these in it.",
     ),
     "redis": ConfigKey(
-        redis_address,
+        _redis_address,
         "URL",
         "-",
         "A Redis or Valkey through which processes share limits, cooldowns and the live feed: `redis://…`, "

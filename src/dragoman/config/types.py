@@ -10,17 +10,16 @@ import msgspec
 
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec
-from ..model.errors import DragomanError
 from ..profiles import Arguments
 from ..protocols.base import Freeform, Target
 from ..protocols.common import call_ids as ids
 from ..protocols.model_facts import ModelFacts, known_facts
 from ..transport.client import DEFAULT_NETWORK, Network
+from .errors import ConfigError
 from .limits import NO_LIMITS, UsageLimits
 from .platforms import Hosting
 from .route_types import RouteConfig, TargetConfig, TiersConfig
-from .service_address import ServiceAddress
-from .store_address import StoreAddress
+from .secret_reference import SecretReference
 from .urls import Endpoint
 
 Role = Literal["user", "admin"]
@@ -28,53 +27,10 @@ Role = Literal["user", "admin"]
 ID_RULES = {"mistral": ids.MISTRAL, "openai": ids.OPENAI, "any": ids.ANY}
 
 
-class ConfigError(DragomanError):
-    """The config is invalid. The message has one line per problem."""
-
-    def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
 _MODEL_FACTS = (
     *("reasons", "efforts", "images", "audio", "search", "media_results"),
     *("sampling", "stop", "verbosity", "max_tokens"),
 )
-
-
-class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that clients must send: the name of an environment variable, a file, or the key itself."""
-
-    env: str = ""
-    file: Path | None = None
-    literal: Secret | None = None
-
-    def resolve(self, env: Mapping[str, str], where: str = "server.keys") -> Secret:
-        """The key. An unset variable is an error: without it, the gateway would let every client in.
-
-        `where` is the name of the setting, for the error.
-        """
-        if self.literal is not None:
-            return self.literal
-        if self.file is not None:
-            return Secret(self._read(self.file, where))
-        value = env.get(self.env, "").strip()
-        if not value:
-            raise ConfigError(
-                f"{where} names the environment variable {self.env}, which is not set; "
-                f"set it, or remove it from {where}"
-            )
-        return Secret(value)
-
-    def _read(self, file: Path, where: str) -> str:
-        try:
-            value = file.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is not text"
-            raise ConfigError(f"{where} names the file {file}, which cannot be read: {why}") from None
-        if not value:
-            raise ConfigError(f"{where} names the file {file}, which is empty; write the key into it")
-        return value
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +211,7 @@ class KeyConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A person, a team or a machine that may use the gateway."""
 
     name: str
-    secret: KeyRef
+    secret: SecretReference
     role: Role = "user"
     team: str = ""
     models: tuple[str, ...] = ()
@@ -295,7 +251,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     tls: TlsConfig | None = None
     trusted_proxies: tuple[str, ...] = ()
     """Networks whose X-Forwarded headers are trusted."""
-    keys: tuple[KeyRef, ...] = ()
+    keys: tuple[SecretReference, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     workers: int = 1
     max_body: int = 64 * 1024 * 1024
@@ -309,8 +265,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_delay: float = 0.0
     """Seconds to go on taking requests after a stop, while `/readyz` says that the gateway stops."""
     retries: int = 2
-    store: Path | StoreAddress | None = None
-    redis: ServiceAddress | None = None
+    store: Path | SecretReference | None = None
+    redis: SecretReference | None = None
     """Where processes share fast state; None: each process is alone."""
     retention: float = 30 * 86_400.0
     store_size: int | None = None
@@ -361,7 +317,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     def keys(self, env: Mapping[str, str]) -> tuple[Secret, ...]:
         """The unnamed keys that clients may use (`server.keys`)."""
-        return tuple(key.resolve(env) for key in self.server.keys)
+        return tuple(key.resolve(env, "server.keys") for key in self.server.keys)
 
     def local_key(self, env: Mapping[str, str]) -> Secret | None:
         """The key of the config that sees most, for commands on this machine; None without keys."""

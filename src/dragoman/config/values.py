@@ -290,7 +290,7 @@ def params(value: Any, context: Context) -> dict[str, Any]:
 
 
 def names(known: Collection[str], noun: str) -> Read:
-    """A reader of lists of `known` names. `what` says in errors what they name."""
+    """A reader of lists of `known` names. `noun` says in errors what they name."""
 
     def read_one(value: Any, context: Context) -> str:
         name = text(value, context)

@@ -18,7 +18,7 @@ from ..access.keys import KeyTable
 from ..access.limiter import Limiter
 from ..access.money import warn_unpriced_targets
 from ..config import fingerprint, reload
-from ..config.service_address import ServiceAddress
+from ..config.secret_reference import SecretReference
 from ..config.store_address import store_place
 from ..config.types import Config, ConfigError, UpstreamConfig
 from ..credentials import process_lock
@@ -134,7 +134,7 @@ class State:
     def _open_shared(self, config: Config) -> None:
         """Open what this process shares with others: limits, cooldowns, locks, the live feed."""
         redis = config.server.redis
-        self.shared = open_shared(redis.secret(self.env) if redis else None, self.clock)
+        self.shared = open_shared(redis.resolve(self.env, "server.redis") if redis else None, self.clock)
         SharedHealth(self.health, self.shared, self.monotonic)
         # A store in memory belongs to this process alone, so its own counters are as good, and faster.
         alone = config.server.store is None or self.store_replaced
@@ -264,7 +264,7 @@ def _config_secrets(config: Config) -> Iterator[Secret]:
     if config.search.url is not None:
         yield from sent_secrets({}, config.search.url)
     for address in (config.server.store, config.server.redis):
-        if isinstance(address, ServiceAddress) and address.literal is not None:
+        if isinstance(address, SecretReference) and address.literal is not None:
             yield address.literal
 
 

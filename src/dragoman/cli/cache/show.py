@@ -18,8 +18,11 @@ from ..terminal_text import printable
 def show(config_file: Path | None, session: str | None, as_json: bool) -> None:
     found = with_store(config_file, lambda store, config: one(store, SessionQuery(session=session)))
     if found is None:
-        missing = f"the store has no session {session!r}" if session else "the store has no session yet"
-        raise click.ClickException(f"{missing}: `dragoman usage --by session` lists those that it has")
+        if session is None:
+            raise click.ClickException("the store has no session yet: the gateway has answered no request")
+        raise click.ClickException(
+            f"the store has no session {session!r}: `dragoman usage --by session` lists those that it has"
+        )
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
         return

@@ -69,7 +69,7 @@ def table(found: ScoreReport) -> Iterator[str]:
     yield f"from {_day(found.since)} to {_day(found.until)} UTC; (low-high) is the 95% interval of a share"
     yield ""
     if not found.rows:
-        yield "No answers were counted in this time. Counting begins with the version that has this command."
+        yield "No answers were counted in this time."
         return
     rows = [_cells(score) for score in found.rows]
     # Most models make few kinds of mistakes. A column without any number is left out.

@@ -65,7 +65,7 @@ class GatewayClient:
         try:
             response = await self._ask(self._url + path + (f"?{urlencode(query)}" if query else ""))
             if response.status != 200:
-                raise Unreachable(_refused(self._url, response.status, await response.read(_LARGEST)))
+                raise Unreachable(self._refused(response.status, await response.read(_LARGEST)))
             yield response
         except HttpError as error:
             raise self._missing(error) from None
@@ -81,6 +81,19 @@ class GatewayClient:
             )
         except ValueError as error:  # the transport's sentence about a wrong URL
             raise Unreachable(f"{self._url}: {error}") from None
+
+    def _refused(self, status: int, body: bytes) -> str:
+        if status == 401 and not self._headers:
+            return f"the gateway at {self._url} needs a key: set DRAGOMAN_KEY, or give --key"
+        if status == 401:
+            return f"the gateway at {self._url} refuses this key: give another one with DRAGOMAN_KEY or --key"
+        if status == 404:
+            return f"the server at {self._url} has no /exchanges: is it a Dragoman gateway?"
+        try:
+            reason = msgspec.json.decode(body)["error"]["message"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            reason = "no reason given"
+        return f"the gateway at {self._url} refused with {status}: {reason}"
 
     def _missing(self, error: Exception) -> Unreachable:
         return Unreachable(
@@ -103,15 +116,3 @@ def _decoded(data: bytes, type: type[Any]) -> Any:
         raise Unreachable(
             f"the gateway's answer cannot be read; is it another version of Dragoman? ({error})"
         ) from None
-
-
-def _refused(url: str, status: int, body: bytes) -> str:
-    if status == 401:
-        return f"the gateway at {url} needs a key: set DRAGOMAN_KEY, or give --key"
-    if status == 404:
-        return f"the server at {url} has no /exchanges: is it a Dragoman gateway?"
-    try:
-        reason = msgspec.json.decode(body)["error"]["message"]
-    except (msgspec.DecodeError, KeyError, TypeError):
-        reason = "no reason given"
-    return f"the gateway at {url} refused with {status}: {reason}"

@@ -59,10 +59,7 @@ def _mark(summary: ExchangeSummary) -> tuple[str, str | None]:
 def _figures(summary: ExchangeSummary) -> Iterator[str]:
     if summary.usage is not None:
         yield f"{summary.usage.input:,} → {summary.usage.output:,} tokens"
-    if summary.cost is not None:
-        yield f"${summary.cost:.4f}"
-    elif summary.usage is not None:
-        yield "$?"
+        yield "$?" if summary.cost is None else f"${summary.cost:.4f}"
     if summary.calls:
         yield f"{summary.calls} call{'s' if summary.calls > 1 else ''}"
     if summary.mended:

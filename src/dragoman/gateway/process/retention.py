@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...config.store_address import StoreAddress
+from ...config.secret_reference import SecretReference
 from ...config.types import Config
 from ...recording.retention import RecordingLimits
 from ...store import OWNERS, Retention, RetentionRule
@@ -22,7 +22,7 @@ def retention_of(config: Config) -> Retention:
         # A file stays at its upstream until somebody deletes it. Each look at it renews the entry.
         namespaces={OWNERS: RetentionRule(seconds=usage)},
         usage=usage,
-        bytes=server.store_size or (_UNLIMITED if isinstance(server.store, StoreAddress) else _FILE_SIZE),
+        bytes=server.store_size or (_UNLIMITED if isinstance(server.store, SecretReference) else _FILE_SIZE),
     )
 
 
