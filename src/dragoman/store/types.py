@@ -283,7 +283,7 @@ class Addition(NamedTuple):
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `dragoman store status` and the health endpoint tell about a store."""
+    """What `dragoman store status` tells about a store."""
 
     engine: str
     place: str

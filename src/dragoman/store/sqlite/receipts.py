@@ -15,7 +15,7 @@ import msgspec
 from ..globs import sqlite_glob
 from ..receipt_query import SqlDialect, conditions
 from ..types import RECEIPT_COLUMNS, Receipt, ReceiptQuery
-from . import scores, usage
+from . import tables
 
 _COLUMNS = RECEIPT_COLUMNS
 # Receipts that an export reads at a time.
@@ -32,8 +32,7 @@ def add(connection: sqlite3.Connection, receipts: Sequence[Receipt]) -> None:
     """Write the receipts that are not stored yet, and count them."""
     run = connection.execute
     new = [receipt for receipt in receipts if run(_ADD, _row(receipt)).rowcount]
-    usage.add(connection, new)
-    scores.add(connection, new)
+    tables.add(connection, new)
 
 
 def _row(receipt: Receipt) -> list[Any]:

@@ -40,8 +40,7 @@ from ..types import (
     UsageRow,
 )  # fmt: skip
 from . import receipts as receipts_table
-from . import scores as scores_table
-from . import usage as usage_tables
+from . import tables
 from .file_identity import FileIdentity
 from .presence import PresenceMarker
 from .pruning import Pruner
@@ -213,28 +212,28 @@ class SqliteStore:
             after = (page[-1].at, page[-1].id)
 
     async def usage(self, query: UsageQuery) -> list[UsageRow]:
-        return await self._search(lambda connection: usage_tables.find(connection, query))
+        return await self._search(lambda connection: tables.find_usage(connection, query))
 
     async def scores(self, query: ScoreQuery) -> list[ScoreRow]:
-        return await self._search(lambda connection: scores_table.find(connection, query))
+        return await self._search(lambda connection: tables.find_scores(connection, query))
 
     async def sessions(self, query: SessionQuery) -> list[SessionRow]:
-        return await self._search(lambda connection: usage_tables.find_sessions(connection, query))
+        return await self._search(lambda connection: tables.find_sessions(connection, query))
 
     async def put_key(self, key: StoredKey, *, replace: bool = True) -> bool:
-        return await self._write(lambda connection: usage_tables.put_key(connection, key, replace))
+        return await self._write(lambda connection: tables.put_key(connection, key, replace))
 
     async def keys(self) -> list[StoredKey]:
-        return await self._query(usage_tables.keys)
+        return await self._query(tables.keys)
 
     async def touch_keys(self, used: Mapping[str, float]) -> None:
-        await self._write(lambda connection: usage_tables.touch_keys(connection, used))
+        await self._write(lambda connection: tables.touch_keys(connection, used))
 
     async def add(self, additions: Sequence[Addition]) -> list[int]:
         now = self._now()
         # A late answer is better than none: without it, each process would count for itself.
         return await self._write(
-            lambda connection: usage_tables.count(connection, additions, now), wait=_MAX_COUNTER_WAIT
+            lambda connection: tables.count(connection, additions, now), wait=_MAX_COUNTER_WAIT
         )
 
     async def status(self) -> StoreStatus:

@@ -1,4 +1,4 @@
-"""The tables of usage, keys and counters in SQLite."""
+"""The tables of usage, sessions, scores, keys and counters in SQLite."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import sessions, usage
+from .. import scores, sessions, usage
 from ..key_rows import KEY, key_of, key_row
-from ..types import Addition, Receipt, SessionQuery, SessionRow, StoredKey, UsageQuery, UsageRow
+from ..types import (
+    Addition,
+    Receipt,
+    ScoreQuery,
+    ScoreRow,
+    SessionQuery,
+    SessionRow,
+    StoredKey,
+    UsageQuery,
+    UsageRow,
+)
 
 
 def _added(table: str, groups: Sequence[str]) -> str:
@@ -27,6 +37,8 @@ _ADD_TO_SESSION = f"""INSERT INTO sessions ({", ".join(sessions.COLUMNS)})
     first = min(first, excluded.first), last = max(last, excluded.last),
     profile = CASE WHEN profile = '' THEN excluded.profile ELSE profile END,
     opening = CASE WHEN opening = '' THEN excluded.opening ELSE opening END"""
+_ADD_SCORES = f"""INSERT INTO scores ({", ".join(scores.GROUPS)}, count) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT ({", ".join(scores.GROUPS)}) DO UPDATE SET count = count + excluded.count"""
 # SQLite's default limit of values in a statement was 999 for long.
 _SESSIONS_PER_QUERY = 500
 _PUT_KEY = f"INTO access_keys ({', '.join(KEY)}) VALUES ({', '.join('?' for _ in KEY)})"
@@ -37,15 +49,20 @@ _COUNT = """INSERT INTO counters (name, value, expires) VALUES (?1, ?2, ?3) ON C
 
 
 def add(connection: sqlite3.Connection, receipts: Sequence[Receipt]) -> None:
-    """Add receipts to the sums."""
+    """Add receipts to the sums, and what they count to the scores."""
     connection.executemany(_ADD, usage.sums(receipts, usage.GROUPS))
     with_session = [receipt for receipt in receipts if receipt.session]
     connection.executemany(_ADD_SESSIONS, usage.sums(with_session, usage.SESSION_GROUPS))
     connection.executemany(_ADD_TO_SESSION, sessions.merged(with_session))
+    connection.executemany(_ADD_SCORES, scores.sums(receipts))
 
 
-def find(connection: sqlite3.Connection, query: UsageQuery) -> list[UsageRow]:
+def find_usage(connection: sqlite3.Connection, query: UsageQuery) -> list[UsageRow]:
     return usage.rows(query, connection.execute(*usage.statement(query)))
+
+
+def find_scores(connection: sqlite3.Connection, query: ScoreQuery) -> list[ScoreRow]:
+    return scores.rows(connection.execute(*scores.statement(query)))
 
 
 def find_sessions(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionRow]:
