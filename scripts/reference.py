@@ -24,7 +24,7 @@ from dragoman.conform.laws import Law, framing, http, judge_of
 from dragoman.model import events, messages
 from dragoman.model.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Background, Profile, Signs
-from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MAX_FOR_TOOLS, PATH, PROMPT, TOOL
+from dragoman.profiles.detection import FIELD, HEADER, MAX_FOR_TOOLS, MIN_SCORE, PATH, PROMPT, TOOL
 from dragoman.protocols.cursor.answer.kinds import KINDS, Field
 from dragoman.protocols.registry import CLIENTS, ONE_SIDED, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
@@ -95,8 +95,8 @@ def rules_page() -> str:
 def protocols_page() -> str:
     """The rules of each protocol for ids, names and blocks."""
     rows = [
-        f"| `{p.name}` | `{p.ids.pattern}`, up to {p.ids.longest} "
-        f"| `{p.names.pattern}`, up to {p.names.longest} "
+        f"| `{p.name}` | `{p.ids.pattern}`, up to {p.ids.max_length} "
+        f"| `{p.names.pattern}`, up to {p.names.max_length} "
         f"| {'yes' if p.names.custom else 'no'} | {'yes' if p.names.namespaces else 'no'} "
         f"| {'one after another' if p.serial else 'may interleave'} "
         f"| {'yes' if p.name in PROTOCOLS else 'no'} |"
@@ -161,7 +161,7 @@ def profiles_page() -> str:
         "answers. The log line of every request names the profile. You can change a profile with",
         "[`[clients.NAME]`](configuration.md#clientsname).",
         "",
-        f"Each sign has points. The profile with the most points is used, if it has at least {ENOUGH}; a",
+        f"Each sign has points. The profile with the most points is used, if it has at least {MIN_SCORE}; a",
         "user agent alone is not enough. Agents are checked before the SDKs that they use.",
         "",
         "| sign | points |",

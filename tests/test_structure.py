@@ -198,9 +198,9 @@ def test_every_protocol_is_complete(name: str) -> None:
     protocol = CLIENTS[name]
     assert isinstance(protocol, WireProtocol if name in PROTOCOLS else ClientProtocol)
     assert protocol.name == name
-    assert protocol.ids.longest > 0
+    assert protocol.ids.max_length > 0
     assert protocol.ids.legal("call_1")
-    assert protocol.names.longest >= 64
+    assert protocol.names.max_length >= 64
     # Law 29: a keepalive must be a complete frame, or nothing.
     assert protocol.keepalive == b"" or protocol.keepalive.endswith(b"\n\n")
     assert (ROOT / "protocols" / name.replace("-", "_") / "__init__.py").exists()

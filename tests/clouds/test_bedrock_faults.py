@@ -10,7 +10,7 @@ from support import aws
 from support.serving import Serve
 from support.stand_in import Answer, Sent, StandIn, standing_in
 
-from dragoman.wire.event_stream import written_event
+from dragoman.wire.event_stream import encode_event
 
 ASKED: dict[str, Any] = {
     "max_tokens": 500,
@@ -19,7 +19,7 @@ ASKED: dict[str, Any] = {
 }
 MESSAGES = {
     "anthropic": [aws.chunk(event) for event in aws.CLAUDE],
-    "bedrock-converse": [written_event(kind, json.dumps(event).encode()) for kind, event in aws.CONVERSE],
+    "bedrock-converse": [encode_event(kind, json.dumps(event).encode()) for kind, event in aws.CONVERSE],
 }
 """The messages of an event stream, by the protocol of the upstream. Some content is in the first three."""
 THROTTLED = aws.exception("throttlingException", "Too many tokens, please wait before trying again.")
@@ -135,7 +135,7 @@ def test_converse_is_asked_again_for_an_invalid_call(cloud: StandIn, serve: Serv
     """`path` of the first answer's call is not there: the model is made to repeat it."""
     whole = b"".join(MESSAGES["bedrock-converse"])
     wrong = [
-        written_event(kind, json.dumps(event).replace("path", "nothing").encode())
+        encode_event(kind, json.dumps(event).replace("path", "nothing").encode())
         for kind, event in aws.CONVERSE
     ]
     cloud.answer = lambda sent: Answer(b"".join(wrong) if len(cloud.sent) == 1 else whole, aws.STREAM)

@@ -12,11 +12,11 @@ from support.plain_http import post
 from support.serving import Serve
 from support.stand_in import Answer, Sent, StandIn, standing_in
 
-from dragoman.wire.event_stream import written, written_event
+from dragoman.wire.event_stream import encode_event, encode_message
 
 EVENTS = {
     "anthropic": [aws.chunk(event) for event in aws.CLAUDE],
-    "bedrock-converse": [written_event(kind, json.dumps(event).encode()) for kind, event in aws.CONVERSE],
+    "bedrock-converse": [encode_event(kind, json.dumps(event).encode()) for kind, event in aws.CONVERSE],
 }
 BEGUN = {"anthropic": 3, "bedrock-converse": 6}
 """How many events bring the first text."""
@@ -38,7 +38,7 @@ def changed(message: bytes, at: int) -> bytes:
     return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
 
 
-METADATA = written_event("metadata", b'{"a":1}')
+METADATA = encode_event("metadata", b'{"a":1}')
 FAULTS: dict[str, tuple[bytes, int, str]] = {
     # What comes, its status before the first text, and what the client reads.
     "throttling": (aws.exception("throttlingException", "Too many tokens"), 429, "Too many tokens"),
@@ -48,7 +48,9 @@ FAULTS: dict[str, tuple[bytes, int, str]] = {
     "unavailable": (aws.exception("serviceUnavailableException", "Later."), 529, "Later."),
     "validation": (aws.exception("validationException", "Input is too long."), 400, "Input is too long."),
     "an error": (
-        written({":message-type": "error", ":error-code": "InternalFailure", ":error-message": "gone"}, b""),
+        encode_message(
+            {":message-type": "error", ":error-code": "InternalFailure", ":error-message": "gone"}, b""
+        ),
         502,
         "gone",
     ),

@@ -112,7 +112,7 @@ def test_37_names_are_legal_different_and_reversible(upstream: str, offered: lis
     names = ToolNames(offered, rule)
     spaces = [tool.namespace if rule.namespaces else None for tool in offered]
     sent = [(space, names.out(t.name, t.namespace)) for space, t in zip(spaces, offered, strict=True)]
-    assert all(re.fullmatch(rule.pattern, name) and len(name) <= rule.longest for _, name in sent)
+    assert all(re.fullmatch(rule.pattern, name) and len(name) <= rule.max_length for _, name in sent)
     assert len(set(sent)) == len(sent)
     for tool, (space, name) in zip(offered, sent, strict=True):
         called = names.called(name, space)

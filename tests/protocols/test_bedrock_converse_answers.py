@@ -12,13 +12,13 @@ from dragoman.model.messages import Media, Text
 from dragoman.protocols.common.collect import collect
 from dragoman.protocols.common.sealed_reasoning import from_slot
 from dragoman.translation.exchange import Exchange, Options
-from dragoman.wire.event_stream import written, written_event
+from dragoman.wire.event_stream import encode_event, encode_message
 
 NAME = "bedrock-converse"
 
 
 def message(kind: str, event: Any) -> bytes:
-    return written_event(kind, json.dumps(event).encode())
+    return encode_event(kind, json.dumps(event).encode())
 
 
 MESSAGES = [message(kind, event) for kind, event in aws.CONVERSE]
@@ -127,7 +127,7 @@ def test_exceptions_inside_the_stream(exception: str, kind: FailureKind) -> None
 def test_the_status_of_the_models_own_error(status: Any, kind: FailureKind) -> None:
     said = {"message": "The model failed.", "originalStatusCode": status, "originalMessage": "no"}
     headers = {":exception-type": "modelStreamErrorException", ":message-type": "exception"}
-    _, failure = read(*MESSAGES[:7], written(headers, json.dumps(said).encode()))
+    _, failure = read(*MESSAGES[:7], encode_message(headers, json.dumps(said).encode()))
     assert failure is not None
     assert (failure.kind, failure.message) == (kind, "The model failed.")
 
@@ -238,7 +238,7 @@ def test_half_an_emoji_in_each_of_two_deltas() -> None:
         rb'{"contentBlockIndex":0,"delta":{"text":"\ude00"}}',
     ]
     answer, _ = read(
-        *(written_event("contentBlockDelta", half) for half in halves),
+        *(encode_event("contentBlockDelta", half) for half in halves),
         message("messageStop", {"stopReason": "end_turn"}),
     )
     assert answer.text() == "😀"

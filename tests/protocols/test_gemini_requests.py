@@ -1280,7 +1280,7 @@ def test_tools() -> None:
         },
     }
     for declaration, tool in zip(declared, tools, strict=False):
-        assert NAMES.longest >= len(declaration["name"])
+        assert NAMES.max_length >= len(declaration["name"])
         called = outgoing.names.called(declaration["name"])
         assert called is not None
         assert called.tool is tool

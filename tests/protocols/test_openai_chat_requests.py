@@ -1213,7 +1213,7 @@ def test_names_and_ids_are_legal_and_come_back() -> None:
     assert [called.tool for name in declared if (called := out.names.called(name))] == [odd, long]
     assert assistant["tool_calls"][0]["id"] == first["tool_call_id"]
     assert IDS.legal(first["tool_call_id"])
-    assert (NAMES.longest, NAMES.custom) == (64, True)
+    assert (NAMES.max_length, NAMES.custom) == (64, True)
 
 
 # ---------------------------------------------------------------- servers that are not OpenAI's own

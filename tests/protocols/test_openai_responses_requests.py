@@ -1331,7 +1331,7 @@ def test_names_and_ids_are_legal_and_come_back(name: str, id: str) -> None:
     sent = out.body["tools"][0]["name"]
     _, call, result = out.body["input"]
     assert sent == call["name"] == out.body["tool_choice"]["name"]
-    assert len(sent) <= NAMES.longest
+    assert len(sent) <= NAMES.max_length
     assert IDS.legal(call["call_id"])
     assert call["call_id"] == result["call_id"]
     called = out.names.called(sent)

@@ -8,7 +8,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from dragoman.wire.event_stream import written, written_event
+from dragoman.wire.event_stream import encode_event, encode_message
 
 from .stand_in import Answer, Sent
 
@@ -45,12 +45,12 @@ def signer(request: Sent, url: str, region: str = "us-east-1", service: str = "b
 def chunk(event: dict[str, Any]) -> bytes:
     """One of Anthropic's events, as InvokeModelWithResponseStream wraps it."""
     inner = base64.b64encode(json.dumps(event).encode()).decode()
-    return written_event("chunk", json.dumps({"bytes": inner, "p": "abcdefgh"}).encode())
+    return encode_event("chunk", json.dumps({"bytes": inner, "p": "abcdefgh"}).encode())
 
 
 def exception(kind: str, message: str) -> bytes:
     headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
-    return written(headers, json.dumps({"message": message}).encode())
+    return encode_message(headers, json.dumps({"message": message}).encode())
 
 
 CLAUDE = [
@@ -163,7 +163,7 @@ def bedrock(request: Sent) -> Answer:
     if request.path.endswith("/invoke-with-response-stream"):
         return Answer(b"".join(map(chunk, CLAUDE)), STREAM)
     if request.path.endswith("/converse-stream"):
-        events = [written_event(kind, json.dumps(event).encode()) for kind, event in CONVERSE]
+        events = [encode_event(kind, json.dumps(event).encode()) for kind, event in CONVERSE]
         return Answer(b"".join(events), STREAM)
     if request.path.endswith("/converse"):
         return Answer(json.dumps(CONVERSE_BODY).encode())

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from support.mutations import chunked
 
 from dragoman.model.errors import FrameTooLarge, UpstreamError
-from dragoman.wire.event_stream import EventStreamReader, written, written_event
+from dragoman.wire.event_stream import EventStreamReader, encode_event, encode_message
 from dragoman.wire.frames import Frame
 from dragoman.wire.reader import FrameReader
 
 INNER = b'{"type":"ping","text":"\xc3\xa9"}'
-CHUNK = written_event("chunk", json.dumps({"bytes": base64.b64encode(INNER).decode(), "p": "ab"}).encode())
-START = written_event("messageStart", b'{"role":"assistant","p":"abc"}')
-THROTTLED = written(
+CHUNK = encode_event("chunk", json.dumps({"bytes": base64.b64encode(INNER).decode(), "p": "ab"}).encode())
+START = encode_event("messageStart", b'{"role":"assistant","p":"abc"}')
+THROTTLED = encode_message(
     {
         ":exception-type": "throttlingException",
         ":content-type": "application/json",
@@ -28,7 +28,9 @@ THROTTLED = written(
     },
     b'{"message":"Too many requests, please wait"}',
 )
-ERROR = written({":message-type": "error", ":error-code": "InternalFailure", ":error-message": "gone"}, b"")
+ERROR = encode_message(
+    {":message-type": "error", ":error-code": "InternalFailure", ":error-message": "gone"}, b""
+)
 STREAM = START + CHUNK + THROTTLED
 FRAMES = [
     Frame(b'{"role":"assistant","p":"abc"}', "messageStart"),
@@ -88,7 +90,7 @@ def test_botocore_reads_what_is_written() -> None:
 )
 def test_botocore_reads_any_headers_and_payload(headers: dict[str, str], payload: bytes) -> None:
     buffer = EventStreamBuffer()
-    buffer.add_data(written(headers, payload))
+    buffer.add_data(encode_message(headers, payload))
     assert [(found.headers, found.payload) for found in buffer] == [(headers, payload)]
 
 
@@ -147,13 +149,13 @@ def test_headers_that_are_longer_than_the_message() -> None:
 
 def test_a_message_over_the_limit_is_refused_at_its_head() -> None:
     with pytest.raises(FrameTooLarge):
-        read([written_event("metadata", b'{"a":"%s"}' % (b"x" * 2000))[:12]], max_frame=1000)
+        read([encode_event("metadata", b'{"a":"%s"}' % (b"x" * 2000))[:12]], max_frame=1000)
 
 
 def test_what_an_exception_says_is_found_in_any_form() -> None:
     def said(payload: bytes) -> str:
         headers = {":message-type": "exception", ":exception-type": "modelStreamErrorException"}
-        [frame] = read([written(headers, payload)])
+        [frame] = read([encode_message(headers, payload)])
         return json.loads(frame.data)["error"]["message"]
 
     assert said(b'{"originalMessage":"the model broke"}') == "the model broke"
@@ -163,5 +165,7 @@ def test_what_an_exception_says_is_found_in_any_form() -> None:
 
 
 def test_other_messages_are_left_out() -> None:
-    assert read([written({":message-type": "later"}, b"{}"), written_event("metadata", b"not JSON")]) == []
+    assert (
+        read([encode_message({":message-type": "later"}, b"{}"), encode_event("metadata", b"not JSON")]) == []
+    )
     assert json.loads(read([ERROR])[0].data)["error"] == {"type": "InternalFailure", "message": "gone"}

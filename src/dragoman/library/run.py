@@ -13,7 +13,7 @@ from .adapters import ToolAnswer
 from .calls import FailedCall, Finished
 from .signatures import LocalTool
 
-_LONGEST_COMPLAINT = 1000
+_MAX_MESSAGE = 1000
 _AGAIN = "Call it again with arguments that fit its schema."
 
 Tools = Mapping[str, LocalTool]
@@ -102,4 +102,4 @@ def _described(value: Any) -> Any:
 
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 1] + "…"
+    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 1] + "…"

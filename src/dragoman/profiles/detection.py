@@ -20,8 +20,8 @@ from .sdks import SDKS
 PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
 """The score of one sign, by its kind."""
 MAX_FOR_TOOLS = 4
-ENOUGH = 3  # more than one header or one prompt: other clients copy those; a path alone is enough
-_LOOKED_AT = 240  # characters of the prompt
+MIN_SCORE = 3  # more than one header or one prompt: other clients copy those; a path alone is enough
+_PROMPT_START = 240  # characters: agents introduce themselves in their first sentence
 _SYSTEM = ("system", "developer")
 _NONE: frozenset[str] = frozenset()
 _name = attrgetter("name")
@@ -78,7 +78,7 @@ def _words_in(prompt: Message) -> str:
     first = next((part for part in prompt.parts if isinstance(part, Text)), None)
     if first is None:
         return ""
-    beginning = first.text[:_LOOKED_AT]
+    beginning = first.text[:_PROMPT_START]
     return next((words for words in _PROMPTS if words in beginning), "")
 
 
@@ -93,7 +93,7 @@ def _decided(
     clues = Clues(path, headers, prompt, fields, tools)
     for profiles in (AGENTS, SDKS):
         best = max(profiles, key=lambda profile: score(profile, clues))
-        if score(best, clues) >= ENOUGH:
+        if score(best, clues) >= MIN_SCORE:
             return best
     return UNKNOWN
 

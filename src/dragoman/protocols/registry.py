@@ -82,8 +82,8 @@ def served_protocols() -> tuple[ClientProtocol, ...]:
     return (*CLIENTS.values(), *DIALECTS)
 
 
-class Headers(msgspec.Struct, frozen=True):
-    """Facts about headers, collected from all protocol records."""
+class HeaderNames(msgspec.Struct, frozen=True):
+    """The names of headers with a meaning, collected from all protocol records."""
 
     keys: tuple[str, ...]
     open: frozenset[str]
@@ -91,10 +91,10 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=4)
-def _headers(names: tuple[str, ...]) -> Headers:
+def _headers(names: tuple[str, ...]) -> HeaderNames:
     records = [CLIENTS[name] for name in names]
     keys = dict.fromkeys(record.auth.header for record in records if record.auth.header != "authorization")
-    return Headers(
+    return HeaderNames(
         keys=tuple(keys),
         open=frozenset(header for record in records for header in record.open_headers),
         betas=tuple(record.beta_header for record in records if record.beta_header),

@@ -16,7 +16,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _raw_strings = json.JSONEncoder(ensure_ascii=False)
 _ascii_strings = json.JSONEncoder()
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """The deepest nesting that is read. Functions on values recurse, with several stack frames per level."""
 
 # Python refuses to convert longer digit strings at once: its guard against quadratic cost.
@@ -54,14 +54,14 @@ def _parse(decoder: json.JSONDecoder, text: str) -> Any:
         raise NotJson("nested too deeply") from error
     except ValueError as error:
         raise NotJson(str(error)) from error
-    if text.count("{") + text.count("[") > DEEPEST and _is_too_deep(value):
+    if text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value):
         raise NotJson("nested too deeply")
     return value
 
 
 def _is_too_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = [inner for outer in level for inner in _inside(outer)]
     return bool(level)
 

@@ -20,7 +20,7 @@ from .schema_dialects import TYPES, Schema, plain, resolve
 # More tools than any agent declares. The bound keeps a hostile client from filling memory.
 _MAX_CACHED = 1024
 _MAX_PROBLEMS = 20
-_LONGEST_REFERENCE_CHAIN = 32
+_MAX_REFERENCES = 32  # a chain of `$ref`s may be a circle
 
 # If a node has only these keywords, its type alone decides.
 _TYPE_ONLY = frozenset({"type", "description", "title", "default", "examples", "$comment"})
@@ -257,7 +257,7 @@ def has_type(value: Any, names: Iterable[str]) -> bool:
 
 def _fold(raw: Any, root: Schema) -> Schema:
     schema: Schema = dict(cast("Schema", raw)) if isinstance(raw, dict) else {}
-    for _ in range(_LONGEST_REFERENCE_CHAIN):
+    for _ in range(_MAX_REFERENCES):
         pointer = schema.pop("$ref", None)
         target = resolve(root, pointer) if isinstance(pointer, str) else None
         if isinstance(target, dict):

@@ -72,7 +72,7 @@ class EventStreamReader:
             message = bytes(self._buffer[:total])
             del self._buffer[:total]
             self._wanted = _PRELUDE.size
-            frame = _frame(_parsed(message, headers))
+            frame = _frame(_decode_message(message, headers))
             if frame is not None:
                 yield frame
 
@@ -95,7 +95,7 @@ def _check_crc(data: bytes, what: str) -> None:
         )
 
 
-def _parsed(message: bytes, headers: int) -> EventStreamMessage:
+def _decode_message(message: bytes, headers: int) -> EventStreamMessage:
     _check_crc(message, "content")
     end = _PRELUDE.size + headers
     try:
@@ -167,7 +167,7 @@ def _error(code: str, message: str, status: int | None = None) -> Frame:
     return Frame(msgspec.json.encode({"type": "error", "error": error}), "error")
 
 
-def written(headers: Mapping[str, str], payload: bytes) -> bytes:
+def encode_message(headers: Mapping[str, str], payload: bytes) -> bytes:
     """Write one message whose headers are texts."""
     head = b"".join(
         bytes([len(name.encode())])
@@ -182,7 +182,7 @@ def written(headers: Mapping[str, str], payload: bytes) -> bytes:
     return message + _CRC.pack(zlib.crc32(message))
 
 
-def written_event(kind: str, payload: bytes) -> bytes:
+def encode_event(kind: str, payload: bytes) -> bytes:
     """Write one event with a JSON payload."""
     headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
-    return written(headers, payload)
+    return encode_message(headers, payload)

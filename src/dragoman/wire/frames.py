@@ -9,7 +9,7 @@ import msgspec
 # No provider sends stream frames near this size. A whole body with an inline image may come close.
 DEFAULT_MAX_FRAME = 64 * 1024 * 1024
 
-# Integers: for `bytes in bytes`, CPython first tries to convert the left side to an integer.
+# Integers: `10 in data` is faster than `b"\n" in data`, where CPython first tries to read an integer.
 _LF, _CR = b"\n\r"
 _PIECE = 16 * 1024
 _json = msgspec.json.Encoder().encode
@@ -51,7 +51,7 @@ def escape_separators(data: bytes) -> bytes:
     """
     if data.isascii():
         return data
-    # `find`, not `in`: for `bytes in bytes`, CPython first tries to convert the left side to an integer.
+    # `find`, not `in`, for the same reason as `_LF`.
     if data.find(b"\xe2\x80") >= 0:
         data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     if data.find(b"\xc2\x85") >= 0:

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 
 from ..model.errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
-from .sse import is_whole
+from .sse import is_complete
 
 _OUTSIDE = re.compile(rb'["{}\[\]]')
 _INSIDE = re.compile(rb'["\\]')
 
 
 class _Bounded:
+    """Holds the pieces of a document, up to a limit."""
+
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._pieces: list[bytes] = []
@@ -55,7 +57,7 @@ class DocumentReader(_Bounded):
         for index, line in enumerate(ended):
             self._hold(line)
             if self._by_line is None:
-                self._by_line = is_whole(b"".join(self._pieces))
+                self._by_line = is_complete(b"".join(self._pieces))
             if not self._by_line:
                 self._hold(b"\n" + b"\n".join([*ended[index + 1 :], rest]))
                 return

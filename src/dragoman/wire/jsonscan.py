@@ -27,6 +27,12 @@ _SCALAR_START = frozenset("-0123456789tfn")
 _CLOSER = {"{": "}", "[": "]"}
 
 
+def match_end(pattern: re.Pattern[str], text: str, pos: int) -> int:
+    """The position after the match of `pattern` at `pos`; `pos` itself if there is none."""
+    found = pattern.match(text, pos)
+    return found.end() if found else pos
+
+
 class StringScanner:
     """Finds the closing quote of a string. The opening quote is already consumed."""
 
@@ -40,8 +46,7 @@ class StringScanner:
         if self._escaped and pos < len(text):
             self._escaped = False
             pos += 1
-        run = _ANY_RUN.match(text, pos)
-        end = run.end() if run else pos
+        end = match_end(_ANY_RUN, text, pos)
         if end == len(text):
             return -1
         if text[end] == '"':
@@ -93,7 +98,7 @@ class JsonScanner:
         return "".join(_CLOSER[opener] for opener in reversed(self._stack))
 
     def _scan_start(self, text: str, pos: int) -> int:
-        pos = _end(WHITESPACE, text, pos)
+        pos = match_end(WHITESPACE, text, pos)
         if pos == len(text):
             return pos
         self.state = "open"
@@ -119,13 +124,13 @@ class JsonScanner:
         return quote + 1
 
     def _scan_scalar(self, text: str, pos: int) -> int:
-        pos = _end(_SCALAR_RUN, text, pos)
+        pos = match_end(_SCALAR_RUN, text, pos)
         if pos < len(text):
             self.state = "complete"
         return pos
 
     def _scan_structure(self, text: str, pos: int) -> int:
-        pos = _end(_STRUCTURE_RUN, text, pos)
+        pos = match_end(_STRUCTURE_RUN, text, pos)
         if pos == len(text):
             return pos
         char = text[pos]
@@ -138,8 +143,3 @@ class JsonScanner:
         elif not self._stack:
             self.state = "complete"
         return pos + 1
-
-
-def _end(run: re.Pattern[str], text: str, pos: int) -> int:
-    found = run.match(text, pos)
-    return found.end() if found else pos

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ..model.errors import UpstreamError
-from . import surrogates
+from .surrogates import replace_lone_surrogates
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -21,50 +21,50 @@ class StructReader(Generic[T]):
     """Decodes frames, or raw members of frames, as structs of one type.
 
     `pieces` names the members whose text continues in the next frame. A lone surrogate in them stays: the
-    other half may follow, and `SurrogateJoiner` joins the two. In all other members a lone surrogate is
-    replaced.
+    other half may follow, and the decoder joins both (`protocols/common/surrogate_joiner.py`). In all other
+    members a lone surrogate is replaced.
     """
 
     def __init__(self, kind: type[T], pieces: frozenset[str] = frozenset()) -> None:
         self._kind = kind
         self._pieces = pieces
         self._raw = _raw_members(msgspec.inspect.type_info(kind))
-        self._loose = msgspec.json.Decoder(kind, strict=False).decode
-        self.strictly = msgspec.json.Decoder(kind).decode
+        self._decode_lenient = msgspec.json.Decoder(kind, strict=False).decode
+        self.strict = msgspec.json.Decoder(kind).decode
         """Raises msgspec.DecodeError."""
 
     def __call__(self, data: bytes) -> T:
         try:
-            return self.strictly(data)
+            return self.strict(data)
         except (ValueError, RecursionError) as error:
-            return self.loosely(data, error)
+            return self.lenient(data, error)
 
-    def loosely(self, data: bytes, error: Exception) -> T:
+    def lenient(self, data: bytes, error: Exception) -> T:
         """Decode leniently. Raises UpstreamError, with the strict decoder's `error` as the reason."""
         try:
-            return self._loose(data)
+            return self._decode_lenient(data)
         except (ValueError, RecursionError):
             pass
         try:
-            return msgspec.convert(self._mended(surrogates.loads(data)), self._kind, strict=False)
+            return msgspec.convert(self._replaced(json.loads(data)), self._kind, strict=False)
         except (ValueError, RecursionError):
             raise UpstreamError(f"the upstream sent an event that cannot be read: {error}") from None
 
-    def _mended(self, value: Any) -> Any:
+    def _replaced(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._mended(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+            return [self._replaced(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, dict):
-            return {surrogates.replace_lone_surrogates(k): self._member(k, v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return surrogates.replace_lone_surrogates(value)
+            return {replace_lone_surrogates(k): self._member(k, v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return replace_lone_surrogates(value)
 
     def _member(self, key: str, value: Any) -> Any:
         if key in self._pieces:
-            return value if isinstance(value, str) else surrogates.replace_lone_surrogates(value)
+            return value if isinstance(value, str) else replace_lone_surrogates(value)
         if self._raw.get(key) == "one":
             return _as_raw(value)
         if self._raw.get(key) == "many" and isinstance(value, list):
             return [_as_raw(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        return self._mended(value)
+        return self._replaced(value)
 
 
 def present(raw: msgspec.Raw) -> bytes:
@@ -79,12 +79,12 @@ def read_value(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
         try:
-            return surrogates.replace_lone_surrogates(surrogates.loads(data))
+            return replace_lone_surrogates(json.loads(data))
         except (ValueError, RecursionError):
             raise UpstreamError(f"the upstream sent an event that cannot be read: {error}") from None
 
 
-def mended(data: bytes) -> bytes:
+def without_lone_surrogates(data: bytes) -> bytes:
     """The same JSON with lone surrogates replaced."""
     return msgspec.json.encode(read_value(data))
 

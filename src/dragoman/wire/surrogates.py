@@ -1,21 +1,15 @@
 r"""Join surrogate pairs that were split: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next.
 
-Servers that cut text by UTF-16 units split emoji like this. msgspec rejects such frames; `loads` reads them.
-`PairJoiner` holds the first half of a pair back until the second arrives, so all output can be encoded.
+Servers that cut text by UTF-16 units split emoji like this. msgspec rejects such frames; `json.loads` reads
+them. `PairJoiner` holds the first half of a pair back until the second arrives, so all output can be encoded.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
-def loads(data: bytes) -> Any:
-    """Decode JSON that may hold lone surrogates. Raises ValueError like `json.loads`."""
-    return json.loads(data)
 
 
 def has_lone_surrogate(text: str) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from ...model.events import Failed
 from ...model.messages import Request
-from ...wire.event_stream import written, written_event
+from ...wire.event_stream import encode_event, encode_message
 from ...wire.sse import SSEReader
 from ..common.fields import Body, Obj, is_object, reject
 from ..common.typed_json import body_members, reads_body
@@ -100,14 +100,14 @@ class ChunkWriter:
 def _message(data: bytes) -> bytes:
     event: dict[str, Any] = msgspec.json.decode(data)
     if event["type"] != "error":
-        return written_event("chunk", msgspec.json.encode({"bytes": base64.b64encode(data).decode()}))
+        return encode_event("chunk", msgspec.json.encode({"bytes": base64.b64encode(data).decode()}))
     error = event["error"]
     headers = {
         ":exception-type": _EXCEPTIONS.get(error["type"], "internalServerException"),
         ":content-type": "application/json",
         ":message-type": "exception",
     }
-    return written(headers, msgspec.json.encode({"message": error["message"]}))
+    return encode_message(headers, msgspec.json.encode({"message": error["message"]}))
 
 
 def aws_error(failure: Failed, request_id: str = "") -> bytes:

@@ -27,9 +27,9 @@ class AnswerDecoder:
         self._over = False
         self._joiner: SurrogateJoiner | None = None
 
-    def _read_loosely(self, reader: StructReader[T], data: bytes, error: Exception) -> T:
+    def _read_lenient(self, reader: StructReader[T], data: bytes, error: Exception) -> T:
         """Read a frame that the strict reader refused with `error`."""
-        frame = reader.loosely(data, error)
+        frame = reader.lenient(data, error)
         # One reason is half of a surrogate pair. The other half may come with the next fragment, so from now
         # on all text goes through the joiner. Most answers never need one.
         self._joiner = self._joiner or SurrogateJoiner()

@@ -11,7 +11,7 @@ from ..facts import CacheMark
 from .fields import Obj
 from .notices import Notices
 
-MOST = 4
+MAX_BREAKPOINTS = 4
 """OpenAI and Anthropic allow four. The last four are kept: they cover the longest prefixes."""
 _MARK = "prompt_cache_breakpoint"
 _MEMBER = b'"cache_control"'
@@ -61,7 +61,7 @@ def openai_mark(cache: Cache | None) -> Obj:
 def trim_openai_marks(parts: Iterable[Obj], notices: Notices) -> None:
     """Remove all breakpoints except the last four. `parts` must be new objects: this changes them."""
     marked = [part for part in parts if _MARK in part]
-    for part in marked[:-MOST]:
+    for part in marked[:-MAX_BREAKPOINTS]:
         del part[_MARK]
     surplus(len(marked), notices)
 
@@ -84,8 +84,8 @@ def unmarked(parts: list[Obj], most: int) -> tuple[list[Obj], int]:
 
 def surplus(marks: int, notices: Notices) -> int:
     """The number of leading breakpoints to remove. Adds a notice if there are any."""
-    if marks <= MOST:
+    if marks <= MAX_BREAKPOINTS:
         return 0
-    message = f"only the last {MOST} cache breakpoints of {marks} are kept"
+    message = f"only the last {MAX_BREAKPOINTS} cache breakpoints of {marks} are kept"
     notices.warn("cache-marks-truncated", "messages", message)
-    return marks - MOST
+    return marks - MAX_BREAKPOINTS

@@ -32,7 +32,7 @@ class IdRule(msgspec.Struct, frozen=True):
     """The tool-call ids that a protocol or an upstream accepts."""
 
     pattern: str
-    longest: int
+    max_length: int
     optional: bool = False
     """A call need not have an id (Gemini 2 sends none)."""
 
@@ -42,7 +42,7 @@ class IdRule(msgspec.Struct, frozen=True):
         return self.pattern == _ANYTHING
 
     def legal(self, id: str) -> bool:
-        return 0 < len(id) <= self.longest and (self.free or _matcher(self.pattern)(id) is not None)
+        return 0 < len(id) <= self.max_length and (self.free or _matcher(self.pattern)(id) is not None)
 
 
 ANY = IdRule(_ANYTHING, 1 << 16)
@@ -81,15 +81,15 @@ def for_upstream(id: str, rule: IdRule) -> str:
     if rule.legal(id):
         return id
     digest = _digest(id)
-    return digest[: min(rule.longest, 24)]
+    return digest[: min(rule.max_length, 24)]
 
 
 def upstream_ids(rule: IdRule) -> Callable[[str], str]:
     """`for_upstream` with this rule, faster for rules that allow every character."""
     if not rule.free:
         return lambda id: for_upstream(id, rule)
-    longest = rule.longest
-    return lambda id: id if 0 < len(id) <= longest else for_upstream(id, rule)
+    max_length = rule.max_length
+    return lambda id: id if 0 < len(id) <= max_length else for_upstream(id, rule)
 
 
 def _hex(character: str) -> str:

@@ -35,13 +35,13 @@ class NameRule(msgspec.Struct, frozen=True):
     """The tool names that a protocol accepts."""
 
     pattern: str
-    longest: int
+    max_length: int
     custom: bool = False
     """Does it support freeform tools? Otherwise they become functions with one string `input`."""
     namespaces: bool = False
 
     def allows(self, name: str) -> bool:
-        return 0 < len(name) <= self.longest and re.fullmatch(self.pattern, name) is not None
+        return 0 < len(name) <= self.max_length and re.fullmatch(self.pattern, name) is not None
 
 
 class CalledTool(msgspec.Struct, frozen=True, gc=False):
@@ -178,5 +178,5 @@ class ToolNames:
         digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         # MCP allows `.` and `/` in names, OpenAI and Anthropic do not. Kimi and Gemini also require a letter
         # at the start.
-        clean = re.sub(r"[^A-Za-z0-9_-]", "_", full)[: self._rule.longest - 9]
+        clean = re.sub(r"[^A-Za-z0-9_-]", "_", full)[: self._rule.max_length - 9]
         return f"{clean if clean[:1].isalpha() else 't' + clean[1:]}_{digest}"

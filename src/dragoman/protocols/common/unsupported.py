@@ -127,9 +127,9 @@ def warn_dropped(settings: Settings, names: Iterable[str], notices: Notices) -> 
             notices.warn(_RULES[name], f"settings.{name}", f"this upstream has no {name}")
 
 
-def opaque_user(user: str | None, longest: int) -> str | None:
+def opaque_user(user: str | None, max_length: int) -> str | None:
     """The user's id, or its hash if it is too long: Claude Code sends a whole JSON document as id."""
-    if not user or len(user) <= longest:
+    if not user or len(user) <= max_length:
         return user or None
     return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
 

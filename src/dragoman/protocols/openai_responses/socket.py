@@ -25,7 +25,7 @@ _CREATE, _STEER = "response.create", "response.steer"
 # Members of the message that do not belong to the request. The answer is always a stream.
 _ABOUT_THE_MESSAGE = frozenset({"type", "stream_id", "generate", "stream", "background"})
 _TRUE = msgspec.Raw(b"true")
-_LONGEST_LANE = 256
+_MAX_LANE_LENGTH = 256
 # A WebSocket message has no headers. Codex sends its trace headers in this member.
 _METADATA = "client_metadata"
 _HEADERS = {
@@ -94,9 +94,9 @@ def _shown(given: Any) -> str:
 
 def _lane(members: Members) -> str | None:
     lane = _read(members, "stream_id")
-    if lane is None or (isinstance(lane, str) and 0 < len(lane) <= _LONGEST_LANE):
+    if lane is None or (isinstance(lane, str) and 0 < len(lane) <= _MAX_LANE_LENGTH):
         return lane
-    raise BadRequest(f"expected a string of 1 to {_LONGEST_LANE} characters", "stream_id")
+    raise BadRequest(f"expected a string of 1 to {_MAX_LANE_LENGTH} characters", "stream_id")
 
 
 def _prewarms(options: Any) -> bool:

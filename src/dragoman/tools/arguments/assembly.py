@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from ...wire.jsonscan import match_end
 from ..json_text import NotJson, parse_plain
 from ..rules import Fix, Rules
 from ..rules.syntax import is_trailing
@@ -27,7 +28,7 @@ Mode = Literal["live", "whole"]
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _FENCE = re.compile(r"`{1,3}(?:(?<=```)[\w-]{0,20}\s*+)?")
 # Strings in wrappers in lists: no server nests deeper by accident, and each level costs one more pass.
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -138,8 +139,8 @@ class LiveArguments:
         if self._not_an_object or not text.strip():
             return
         lead = self.fragments.received
-        start = _end(_BLANK, lead, 0)
-        fence = _end(_FENCE, lead, start)
+        start = match_end(_BLANK, lead, 0)
+        fence = match_end(_FENCE, lead, start)
         if fence == len(lead):
             return  # only blanks, or a code fence that may go on
         fenced = fence > start
@@ -168,7 +169,7 @@ class LiveArguments:
         if self._decided or not corrector.empty or not text.strip():
             return
         after = "".join(self._after)
-        start = _end(_BLANK, after, 0)
+        start = match_end(_BLANK, after, 0)
         self._decided = after[start] != "{" or not self._call.rules.on("empty-prefix")
         if not self._decided:
             self._call.fixes.add("empty-prefix", "", "{}", "")
@@ -219,7 +220,7 @@ class LiveArguments:
 
 def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text: str) -> Inner | None:
     """Correct a text inside the arguments as if it were the arguments."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
     inner = LiveArguments(name, schema, rules, depth=depth)
     inner.feed(text)
@@ -267,8 +268,3 @@ def _object(text: str) -> dict[str, Any] | None:
     except NotJson:
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _end(run: re.Pattern[str], text: str, pos: int) -> int:
-    found = run.match(text, pos)
-    return found.end() if found else pos

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ...wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
+from ...wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner, match_end
 from ..json_text import NotJson, parse_exact
 from ..rules.lenient_json import LenientReader, Unreadable
 from ..rules.syntax import closing_text, comma_is_wrong
@@ -76,8 +76,7 @@ class Corrector:
         if not self._passing:
             return None
         text = self.carry + fragment
-        found = LEGAL_RUN.match(text)
-        end = found.end() if found else 0
+        end = match_end(LEGAL_RUN, text, 0)
         if end == len(text):
             self.carry = ""
             return text
@@ -103,7 +102,7 @@ class Corrector:
     # States before a value.
 
     def _before_key(self, text: str, pos: int) -> int:
-        end = _skip(text, pos)
+        end = match_end(WHITESPACE, text, pos)
         self._gap.append(text[pos:end])
         if end == len(text):
             return end
@@ -134,7 +133,7 @@ class Corrector:
         return end
 
     def _before_colon(self, text: str, pos: int) -> int:
-        end = _skip(text, pos)
+        end = match_end(WHITESPACE, text, pos)
         self._open.mid.append(text[pos:end])
         if end == len(text):
             return end
@@ -145,7 +144,7 @@ class Corrector:
         return end + 1
 
     def _before_value(self, text: str, pos: int) -> int:
-        end = _skip(text, pos)
+        end = match_end(WHITESPACE, text, pos)
         self._open.mid.append(text[pos:end])
         if end == len(text):
             return end
@@ -179,8 +178,7 @@ class Corrector:
     # States in and after a value.
 
     def _pass_string(self, text: str, pos: int) -> int:
-        found = LEGAL_RUN.match(text, pos)
-        end = found.end() if found else pos
+        end = match_end(LEGAL_RUN, text, pos)
         if end > pos:
             self._writer.write(text[pos:end])
         if end == len(text):
@@ -215,8 +213,7 @@ class Corrector:
         return self._end_value("", end) if self._nested.state == "complete" else end
 
     def _hold_scalar(self, text: str, pos: int) -> int:
-        found = _SCALAR.match(text, pos)
-        end = found.end() if found else pos
+        end = match_end(_SCALAR, text, pos)
         self._open.value.append(text[pos:end])
         return self._end_value("", end) if end < len(text) else end
 
@@ -227,7 +224,7 @@ class Corrector:
         return pos
 
     def _after_value(self, text: str, pos: int) -> int:
-        end = _skip(text, pos)
+        end = match_end(WHITESPACE, text, pos)
         self._open.tail.append(text[pos:end])
         if end == len(text):
             return end
@@ -322,8 +319,3 @@ class Corrector:
             self._state = Corrector._before_key
         self.feed("".join(reader.out))
         return text[end:]
-
-
-def _skip(text: str, pos: int) -> int:
-    found = WHITESPACE.match(text, pos)
-    return found.end() if found else pos

@@ -10,6 +10,7 @@ import re
 
 import msgspec
 
+from ...wire.jsonscan import match_end
 from .body_ends import BracketEndFinder, EmptyEndFinder, EndFinder, LiteralEndFinder
 from .catalog import Catalog
 from .end_tokens import END_PREFIXES, NOTHING, before_end_tokens
@@ -179,7 +180,7 @@ class MarkupBlock:
         text = self.text
         if not (self._open.ends or self._name):
             # Several values in a row are one body: `{…}; {…}` (Llama), one per line (Hermes).
-            gap = _pos(_MORE, text, self._end)
+            gap = match_end(_MORE, text, self._end)
             if gap == len(text) and gap - self._end < _MAX_GAP and not last:
                 return None
             if text[gap : gap + 1] == "{":
@@ -196,7 +197,7 @@ class MarkupBlock:
         """The position after the closing marks. None while more of them may arrive."""
         end, groups = self._end, self._closers
         while groups:
-            at = _pos(_BLANK, text, end)
+            at = match_end(_BLANK, text, end)
             for index, group in enumerate(groups):
                 if found := next((mark for mark in group if text.startswith(mark, at)), None):
                     end, groups = at + len(found), groups[index + 1 :]
@@ -209,7 +210,7 @@ class MarkupBlock:
 
     def _if_whole(self, text: str, end: int, last: bool) -> BlockOutcome | None:
         """The block is a call only if no text follows it in the answer."""
-        at = _pos(NOTHING, text, end)
+        at = match_end(NOTHING, text, end)
         if at - end > _MAX_GAP:
             return self._outcome(end)
         if not last and (at == len(text) or text[at:] in END_PREFIXES):
@@ -218,7 +219,7 @@ class MarkupBlock:
 
     def _if_no_mention(self, text: str, end: int, last: bool) -> BlockOutcome | None:
         """The block is a call unless the sentence around it goes on."""
-        at = _pos(_BLANK, text, end)
+        at = match_end(_BLANK, text, end)
         if "\n" in text[end:at] or at - end >= _MAX_GAP:
             return self._outcome(end)
         if at == len(text):
@@ -228,11 +229,6 @@ class MarkupBlock:
     def _outcome(self, end: int) -> BlockOutcome:
         assert self._open is not None
         return BlockOutcome(end, self._open.name, self._calls)
-
-
-def _pos(pattern: re.Pattern[str], text: str, pos: int) -> int:
-    found = pattern.match(text, pos)
-    return found.end() if found else pos
 
 
 def _may_begin(rest: str, groups: tuple[tuple[str, ...], ...]) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 _INDEX = re.compile(r":\d+$")  # Kimi: functions.get_weather:0
 _SEGMENT = re.compile(r"[.:/]")
 _REF = "#/"
-_DEEPEST = 8  # a schema may contain itself by `$ref`
+_MAX_DEPTH = 8  # a schema may contain itself by `$ref`
 # Type names that clients write although JSON Schema does not have them.
 _ALIASES = {
     "float": "number",
@@ -136,7 +136,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _parts(schema: Any, root: Schema, depth: int) -> Iterator[Mapping[str, Any]]:
     """The schema, and all schemas that it refers to or combines."""
     here = _mapping(schema)
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     yield here
     ref = here.get("$ref")

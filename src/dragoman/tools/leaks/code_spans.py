@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from ...wire.jsonscan import match_end
+
 _SPAN = re.compile(r"`+|\n")
 _MARKUP = re.compile(r"[<\[]")
 _INDENT = re.compile(r"[ \t>]*")
@@ -114,12 +116,12 @@ class Fence:
     def _after_run(self, text: str, pos: int) -> int:
         """The position after the parts of a closing line: an indent, the marks, and blanks."""
         if not self._length:
-            pos = _end(_INDENT, text, pos)
+            pos = match_end(_INDENT, text, pos)
         if not self._run_ended:
             start, pos = pos, _run_end(text, pos, self._char)
             self._length += pos - start
         if self._length:
-            start, pos = pos, _end(_BLANK, text, pos)
+            start, pos = pos, match_end(_BLANK, text, pos)
             self._run_ended = self._run_ended or pos > start
         return pos
 
@@ -142,9 +144,4 @@ class UndeclaredMarkup:
 
 def _run_end(text: str, pos: int, char: str) -> int:
     """The end of the run of `char` at `pos`."""
-    return _end(_RUNS[char], text, pos)
-
-
-def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
-    found = pattern.match(text, pos)
-    return found.end() if found else pos
+    return match_end(_RUNS[char], text, pos)

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ...wire.jsonscan import match_end
 from .block import BlockOutcome, MarkupBlock
 from .catalog import Catalog
 from .code_spans import CodeMarks, OpaqueSpan, UndeclaredMarkup
@@ -185,8 +186,7 @@ class LeakFilter:
     def _before_text(self, marks: OpeningMarks, buffer: str, last: bool) -> str:
         """At the start, or after a call: blanks belong to the next call, if one follows."""
         blank = _BLANK if marks is ANSWER else NOTHING
-        found = blank.match(buffer)
-        at = found.end() if found else 0
+        at = match_end(blank, buffer, 0)
         rest = buffer[at:]
         if at > _MAX_GAP:  # models in a loop write blanks without end
             self._expected = None

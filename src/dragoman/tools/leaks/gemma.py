@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from ...wire.jsonscan import match_end
 from .catalog import Catalog, Subschema
 from .readers import ReadCall, Reader
 from .values import is_json, json_or_typed, quoted
@@ -15,7 +16,7 @@ _BARE = re.compile(r"[^,{}\[\]]+")  # a colon may be part of it: 10:30
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 # Nested values are read recursively. No tool nests its arguments this deep.
-_DEEPEST = 32
+_MAX_DEPTH = 32
 
 
 def quoted_by(quote: str) -> Reader:
@@ -50,7 +51,7 @@ class _Text:
 
     def _group(self, pos: int, schema: Subschema | None, depth: int) -> tuple[str, int]:
         """An object or an array."""
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise ValueError("too deep")
         opens = self._body[pos]
         closes = "}" if opens == "{" else "]"
@@ -98,8 +99,7 @@ class _Text:
         return json_or_typed(word, types), found.end()
 
     def _skip(self, pos: int) -> int:
-        found = _SPACE.match(self._body, pos)
-        return found.end() if found else pos
+        return match_end(_SPACE, self._body, pos)
 
     def _past(self, literal: str, pos: int) -> int:
         if not self._body.startswith(literal, pos):

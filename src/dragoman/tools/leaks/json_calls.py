@@ -142,7 +142,7 @@ _ARGUMENT_KEYS = (
 _OTHER_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index"})
 # {"type": "function", "function": {…}} and {"tool_calls": [{…}]}: as the APIs write calls.
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "function")
-_DEEPEST = 4
+_MAX_DEPTH = 4
 
 
 class WrittenCall(msgspec.Struct, frozen=True):
@@ -170,7 +170,7 @@ def _each(parts: Iterator[str], depth: int) -> list[WrittenCall] | None:
 
 
 def _calls_of(value: str, depth: int) -> list[WrittenCall] | None:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
     if value[:1] == "[":
         return _each(elements(value), depth + 1)

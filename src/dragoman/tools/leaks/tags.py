@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from ...wire.jsonscan import match_end
 from .catalog import Catalog, Subschema
 from .readers import ReadCall, Reader
 from .values import quoted, typed
 
 # Elements nested deeper are text: the model writes markup inside a value.
-_DEEPEST = 32
+_MAX_DEPTH = 32
 _ITEM = "item"
 _BLANK = re.compile(r"\s*")
 
@@ -23,31 +24,26 @@ def read_tagged(body: str, name: str, tools: Catalog, _last: bool) -> list[ReadC
     schema = tools.parameters(name)
     pairs: list[str] = []
     left = {key: f"</{key}>" for key in schema.keys}
-    pos = _after_blanks(body, 0)
+    pos = match_end(_BLANK, body, 0)
     while pos < len(body):
         key = next((key for key in left if body.startswith(f"<{key}>", pos)), None)
         if key is None:
             return None
         start, closing = pos + len(key) + 2, left.pop(key)
         end = body.find(closing, start)
-        while end >= 0 and not _goes_on(body, _after_blanks(body, end + len(closing)), left):
+        while end >= 0 and not _goes_on(body, match_end(_BLANK, body, end + len(closing)), left):
             end = body.find(closing, end + 1)
         if end < 0:
             return None
         value, member = body[start:end], schema.member(key)
         value = value.removeprefix("\n").removesuffix("\n")
         pairs.append(f"{quoted(key)}: {typed(value, member.types if member else None)}")
-        pos = _after_blanks(body, end + len(closing))
+        pos = match_end(_BLANK, body, end + len(closing))
     return [(name, f"{{{', '.join(pairs)}}}")]
 
 
 def _goes_on(body: str, pos: int, left: dict[str, str]) -> bool:
     return pos == len(body) or any(body.startswith(f"<{key}>", pos) for key in left)
-
-
-def _after_blanks(body: str, pos: int) -> int:
-    found = _BLANK.match(body, pos)
-    return found.end() if found else pos
 
 
 def tag_reader(prefix: str) -> Reader:
@@ -95,7 +91,7 @@ def _read_prefixed(
     for token in tokens.finditer(body):
         closes, key = bool(token[1]), token[2]
         _end_bare(open_, body, token.start(), key if closes else "")
-        if not closes and len(open_) < _DEEPEST:
+        if not closes and len(open_) < _MAX_DEPTH:
             open_.append(_Element(key, open_[-1].child(key), token.end()))
         elif closes and key == open_[-1].key:
             _end(open_, body[open_[-1].start : token.start()])

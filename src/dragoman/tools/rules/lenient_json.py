@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..json_text import DEEPEST, NotJson, parse_exact
+from ...wire.jsonscan import match_end
+from ..json_text import MAX_DEPTH, NotJson, parse_exact
 from .syntax import (
     comma_is_wrong,
     escape_control,
@@ -145,8 +146,7 @@ class LenientReader:
 
     def blank(self, pos: int) -> int:
         """Skip whitespace and comments. Raises `Unreadable` at the end of the text."""
-        found = _BLANK.match(self.text, pos)
-        end = found.end() if found else pos
+        end = match_end(_BLANK, self.text, pos)
         skipped = self.text[pos:end]
         if is_escaped_blank(skipped):
             self._use("escaped-blanks", pos)
@@ -164,7 +164,7 @@ class LenientReader:
 
     def _nested(self, pos: int, char: str) -> int:
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             raise Unreadable("nested too deeply")
         self.out.append(char)
         end = self.members(pos + 1) if char == "{" else self._items(pos + 1)
@@ -215,8 +215,7 @@ class LenientReader:
         """Read the inside of a string from `pos`, and its closing quote."""
         plain, closers = _PLAIN[mark], _CLOSERS[mark]
         while True:
-            run = plain.match(self.text, pos)
-            end = run.end() if run else pos
+            end = match_end(plain, self.text, pos)
             self.out.append(self.text[pos:end])
             char = self.text[end : end + 1]
             if not char:

@@ -16,7 +16,7 @@ from ..schema import Node
 
 Stage = Literal["syntax", "types", "names", "defaults"]
 
-_SHOWN = 80
+_MAX_SHOWN = 80
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -86,4 +86,4 @@ def registered() -> tuple[Rule, ...]:
 
 def shorten(text: str) -> str:
     """The beginning of a text, for receipts."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

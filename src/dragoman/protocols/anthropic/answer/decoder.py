@@ -26,7 +26,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import StructReader, mended, present, read_value
+from ....wire.structs import StructReader, present, read_value, without_lone_surrogates
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ..own import NAME
@@ -89,9 +89,9 @@ class Decoder(AnswerDecoder):
             self.clean = False  # gateways that also serve Chat send `[DONE]`, which Anthropic does not
             return []
         try:
-            event = _read.strictly(frame.data)
+            event = _read.strict(frame.data)
         except (ValueError, RecursionError) as error:
-            event = self._read_loosely(_read, frame.data, error)
+            event = self._read_lenient(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
@@ -146,7 +146,9 @@ class Decoder(AnswerDecoder):
         # Anthropic may add event types at any time and asks clients to ignore unknown ones. They pass to
         # Anthropic clients.
         elif event.type and event.type.isprintable():
-            out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
+            out.append(
+                Unknown(NAME, event.type, frame.data if self.clean else without_lone_surrogates(frame.data))
+            )
         else:
             self.clean = False  # Anthropic's SDK skips events without a name
 

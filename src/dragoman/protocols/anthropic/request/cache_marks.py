@@ -22,7 +22,7 @@ from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from .write_blocks import cache_control
 
-_TURNS = cache_breakpoints.MOST - 2
+_TURNS = cache_breakpoints.MAX_BREAKPOINTS - 2
 
 
 def mark_request(notices: Notices) -> Obj:

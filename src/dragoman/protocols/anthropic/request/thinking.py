@@ -15,7 +15,7 @@ from ...common.notices import Notices
 
 _PATH = "settings.reasoning"
 # Anthropic refuses a smaller budget, and a budget that is not below `max_tokens`.
-_SMALLEST_BUDGET = 1024
+_MIN_BUDGET = 1024
 
 
 def write_thinking(
@@ -117,9 +117,9 @@ def _replaced(fields: Obj, key: str, value: Any) -> Obj:
 def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:
     """Write a budget. It counts toward `max_tokens`: one from an effort leaves half for the answer."""
     budget = wanted.budget or min(reasoning_effort.BUDGETS[wanted.effort or "medium"], max_tokens // 2)
-    bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
+    bounded = max(_MIN_BUDGET, min(budget, max_tokens - 1))
     if bounded >= max_tokens:
-        message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {max_tokens}"
+        message = f"thinking takes {_MIN_BUDGET} tokens or more, and max_tokens is {max_tokens}"
         notices.warn("reasoning-dropped", _PATH, message)
         return None
     if wanted.budget and bounded != wanted.budget:

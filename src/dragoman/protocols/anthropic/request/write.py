@@ -32,7 +32,7 @@ _WITHOUT_SAMPLING = "2026-10-21"
 # The values (least, most) that Anthropic accepts while the model thinks.
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
-_LONGEST_USER = 256
+_MAX_USER_LENGTH = 256
 _SERVERS_BETA = "mcp-client-2025-11-20"
 """Without this beta header, Anthropic refuses `mcp_servers` as an unknown field."""
 _NO_COUNTERPART = (
@@ -224,7 +224,7 @@ class _Writer:
         return None
 
     def _metadata(self) -> Obj | None:
-        user = unsupported.opaque_user(self._settings.user, _LONGEST_USER)
+        user = unsupported.opaque_user(self._settings.user, _MAX_USER_LENGTH)
         metadata: Obj = {"user_id": user} if user else {}
         if self._own:
             metadata |= self._settings.metadata or {}

@@ -74,9 +74,9 @@ class Decoder(AnswerDecoder):
         if self._over or frame.data[:1] != b"{":
             return []
         try:
-            event = _read.strictly(frame.data)
+            event = _read.strict(frame.data)
         except (ValueError, RecursionError) as error:
-            event = self._read_loosely(_read, frame.data, error)
+            event = self._read_lenient(_read, frame.data, error)
         out: list[Event] = []
         self._event(event, frame, out)
         if self._failure is not None and not self._over:

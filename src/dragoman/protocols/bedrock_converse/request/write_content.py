@@ -27,7 +27,7 @@ from .supported import FORMATS
 IDS = IdRule(r"[a-zA-Z0-9_.:-]+", 64)
 # Converse refuses other characters, two spaces in a row, and more than 200 characters in a document's name.
 _IN_NAMES = re.compile(r"[^A-Za-z0-9\-()\[\] ]+")
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 
 
 class ContentWriter:
@@ -42,7 +42,7 @@ class ContentWriter:
         # A model without a prompt cache refuses a request with cache points. A model whose name says nothing
         # gets them only if the config says `cache_marks = true`.
         may_mark = takes.caches or (takes.caches is None and target.cache_marks is True)
-        self._marks = cache_breakpoints.MOST if may_mark else 0
+        self._marks = cache_breakpoints.MAX_BREAKPOINTS if may_mark else 0
         self._cache_times = target.cache_marks is True
         """May a cache point say how long? Only the config knows: older models of a family do not take it."""
         self._marks_tools = takes.signs_thinking and bool(takes.caches)
@@ -137,11 +137,11 @@ class ContentWriter:
 
     def _document_name(self, given: str) -> str:
         """A name that no other document of the request has, of the characters that names may have."""
-        name = base = " ".join(_IN_NAMES.sub(" ", given)[:_LONGEST_NAME].split()) or "document"
+        name = base = " ".join(_IN_NAMES.sub(" ", given)[:_MAX_NAME_LENGTH].split()) or "document"
         number = len(self._documents)
         while name in self._documents:
             number += 1
-            name = f"{base[: _LONGEST_NAME - 8].rstrip()} {number}"
+            name = f"{base[: _MAX_NAME_LENGTH - 8].rstrip()} {number}"
         self._documents.add(name)
         return name
 

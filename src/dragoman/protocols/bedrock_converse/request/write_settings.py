@@ -11,7 +11,7 @@ from ...common.fields import Obj
 from ...common.notices import Notices
 
 # Claude refuses a smaller thinking budget, at Bedrock as at Anthropic.
-_SMALLEST_BUDGET = 1024
+_MIN_BUDGET = 1024
 _TIERS = frozenset({"priority", "default", "flex"})
 _REASONING = "settings.reasoning"
 
@@ -65,9 +65,9 @@ def reasoning(settings: Settings, target: Target, notices: Notices) -> Obj:
         return {"thinking": {"type": "adaptive"}}
     most = settings.max_tokens or target.default_max_tokens
     budget = wanted.budget or min(reasoning_effort.BUDGETS[effort or "medium"], most // 2)
-    bounded = max(_SMALLEST_BUDGET, min(budget, most - 1))
+    bounded = max(_MIN_BUDGET, min(budget, most - 1))
     if bounded >= most:
-        message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {most}"
+        message = f"thinking takes {_MIN_BUDGET} tokens or more, and max_tokens is {most}"
         notices.warn("reasoning-dropped", _REASONING, message)
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": bounded}}

@@ -57,9 +57,9 @@ class Decoder(AnswerDecoder):
             self.clean = False  # gateways that also serve Chat send `[DONE]`, which google-genai rejects
             return []
         try:
-            chunk = _read.strictly(frame.data)
+            chunk = _read.strict(frame.data)
         except (ValueError, RecursionError) as error:
-            chunk = self._read_loosely(_read, frame.data, error)
+            chunk = self._read_lenient(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(chunk)
         if chunk.error:

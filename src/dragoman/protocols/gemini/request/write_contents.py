@@ -28,7 +28,7 @@ from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turn
 from ..own import is_own
 from .restore import restored, sign_first_call
 
-IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.longest, optional=True)
+IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.max_length, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 
 

@@ -43,7 +43,7 @@ _NOTHING = wire.Chunk()
 _OBJECT = ord("{")
 _PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
 _read = StructReader(wire.Chunk, _PIECES)
-_strictly = _read.strictly
+_strict = _read.strict
 
 
 class Decoder(AnswerDecoder):
@@ -85,9 +85,9 @@ class Decoder(AnswerDecoder):
         if not data or data[0] != _OBJECT:
             return self._not_json(data)
         try:
-            chunk = _strictly(data)
+            chunk = _strict(data)
         except (ValueError, RecursionError) as error:
-            chunk = self._read_loosely(_read, data, error)
+            chunk = self._read_lenient(_read, data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(chunk)
         choices = chunk.choices

@@ -15,7 +15,7 @@ PATH = "/v1/chat/completions"
 
 # Any character is allowed in an id: Kimi needs its `functions.Bash:0` back, and proxies of Gemini put whole
 # signatures into ids. OpenAI's own limit (64 characters) and Mistral's (exactly 9) belong to `Target.ids`.
-IDS = msgspec.structs.replace(ANY, longest=4096)
+IDS = msgspec.structs.replace(ANY, max_length=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
 

@@ -18,7 +18,7 @@ from .shared import Writing
 MODERN_BOUND = "max_completion_tokens"
 # OpenAI refuses a fifth.
 _MAX_STOPS = 4
-_LONGEST_USER = 64
+_MAX_USER_LENGTH = 64
 _SAME = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
 _TIERS = {
     "auto": "auto",
@@ -140,7 +140,7 @@ def _account(settings: Settings, writing: Writing) -> Obj:
     tier = given if writing.own else _TIERS.get((given or "").lower())  # Groq has tiers of its own
     if tier is not None:
         fields["service_tier"] = tier
-    user = unsupported.opaque_user(settings.user, _LONGEST_USER)
+    user = unsupported.opaque_user(settings.user, _MAX_USER_LENGTH)
     if user is not None:
         fields["user"] = user
     return fields

@@ -53,9 +53,9 @@ class Decoder(AnswerDecoder):
             self.clean = False  # OpenRouter sends `[DONE]`, OpenAI does not
             return []
         try:
-            event = _read.strictly(frame.data)
+            event = _read.strict(frame.data)
         except (ValueError, RecursionError) as error:
-            event = self._read_loosely(_read, frame.data, error)
+            event = self._read_lenient(_read, frame.data, error)
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []

@@ -33,8 +33,8 @@ _LOGPROBS = "message.output_text.logprobs"
 # The neutral names of settings whose members have others.
 _SETTING = {"top_logprobs": "logprobs"}
 # OpenAI refuses a lower `max_output_tokens`.
-_FEWEST_TOKENS = 16
-_LONGEST_USER = 64
+_MIN_OUTPUT_TOKENS = 16
+_MAX_USER_LENGTH = 64
 _TIERS = {
     "standard_only": "default",
     "standard": "default",
@@ -262,7 +262,7 @@ def _fitted(settings: Settings, target: Target, notices: Notices) -> Settings:
         settings,
         max_tokens=_max_tokens(settings.max_tokens, notices),
         service_tier=_TIERS.get(settings.service_tier or ""),
-        user=unsupported.opaque_user(settings.user, _LONGEST_USER),
+        user=unsupported.opaque_user(settings.user, _MAX_USER_LENGTH),
         metadata=unsupported.string_pairs(settings.metadata),
     )
 
@@ -284,10 +284,10 @@ def _settings(settings: Settings, tools: ToolWriter) -> Obj:
 
 
 def _max_tokens(count: int | None, notices: Notices) -> int | None:
-    if count is not None and count < _FEWEST_TOKENS:
-        message = f"openai-responses refuses fewer than {_FEWEST_TOKENS} tokens"
+    if count is not None and count < _MIN_OUTPUT_TOKENS:
+        message = f"openai-responses refuses fewer than {_MIN_OUTPUT_TOKENS} tokens"
         notices.warn("max-tokens-raised", "settings.max_tokens", message)
-        return _FEWEST_TOKENS
+        return _MIN_OUTPUT_TOKENS
     return count
 
 

@@ -144,7 +144,7 @@ class ItemWriter:
         item: Obj = {"type": "custom_tool_call" if custom else "function_call"}
         id = call.extras.get("id") if call.extras else None
         # OpenAI refuses an item id with another prefix, and does not require one.
-        if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.longest:
+        if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.max_length:
             item["id"] = id
         item["call_id"] = self._ids.call(call.id)
         if call.namespace:
