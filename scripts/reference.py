@@ -406,7 +406,8 @@ def _provider_row(provider: Provider) -> str:
     credential = provider.upstream["credential"]
     keys = ", ".join(f"`{name}`" for name in provider.variables()) if credential.startswith("env:") else ""
     shown = keys or {"aws": "AWS credentials", "google": "Google credentials"}.get(credential, "none")
-    address = f"`{provider.upstream['base_url']}`" if "base_url" in provider.upstream else "your own"
+    known = provider.upstream.get("base_url")
+    address = f"`{known}`" if known else f"your own, such as `{provider.example}`"
     also = ", ".join(f"`{name}`" for name in provider.also)
     others = ", ".join(provider.upstream.get("other_endpoints", ()))
     by_key = "" if provider.only_named else "yes"

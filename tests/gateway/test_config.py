@@ -167,16 +167,29 @@ def test_probable_mistakes_give_warnings() -> None:
 protocol = "openai-chat"
 base_url = "http://api.example.com"
 credential = "env:KEY"
+region = "us-east-1"
 [[routes]]
-match = "*"
+match = ["a", "b", "*"]
 to = "x/*"
 [[routes]]
 match = "late-*"
 to = "x/*"
+[upstreams.azure]
+base_url = "https://r.openai.azure.com"
+api_version = "2024-10-21"
+[upstreams.signed]
+protocol = "anthropic"
+base_url = "https://bedrock.example.com"
+credential = "aws"
+region = "us-east-1"
 """)
     assert config.warnings == (
-        'dragoman.toml:9: the route for "late-*" is never reached: "*" comes before it',
         "dragoman.toml:4: [upstreams.x] sends its credential over unencrypted http; use https",
+        'dragoman.toml:6: region in [upstreams.x] has no effect; it is for provider = "bedrock" or '
+        '"bedrock-mantle"',
+        'dragoman.toml:10: the route for "late-*" is never reached: "*" comes before it',
+        "dragoman.toml:15: api_version in [upstreams.azure] has no effect; it is for provider = "
+        '"azure-deployments"',
     )
 
 

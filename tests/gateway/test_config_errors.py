@@ -115,6 +115,17 @@ COMPLAINTS = [
      '3: headers in [upstreams.a] sets the header "X" twice'),
     # upstreams
     ("[upstreams.a]", "1: [upstreams.a] has no protocol: set protocol or provider"),
+    ("[upstreams.bedrok]",
+     '1: [upstreams.bedrok] has no protocol, and "bedrok" is no known provider; if you mean "bedrock", set '
+     'provider = "bedrock"'),
+    ("[upstreams.bedrock]",
+     '1: [upstreams.bedrock] has no region: set region to the one that your models are in, such as '
+     '"us-east-1"'),
+    ('[upstreams.bedrock]\nregion = "us east"',
+     "2: region in [upstreams.bedrock] must be a name of letters, digits and dashes"),
+    ('[upstreams.azure]\nprotocol = "openai-chat"',
+     '1: [upstreams.azure] has no base_url: set it to the address of the server, such as '
+     '"https://RESOURCE.openai.azure.com"'),
     ('[upstreams.a]\nprotocol = "gemini"', "1: [upstreams.a] has no base_url"),
     ('[upstreams.a]\nprotocol = "openai"\nbase_url = "https://x"',
      '2: protocol in [upstreams.a] must be "anthropic", "openai-chat", "openai-responses", "gemini" or '
@@ -130,7 +141,8 @@ COMPLAINTS = [
     ('[upstreams.a]\nprovider = "grok"',
      '2: provider in [upstreams.a] names the provider "grok", which is unknown; did you mean "groq"?'),
     ('[upstreams.a]\nprovider = "groq"\nprotocol = "gemini"',
-     '3: [upstreams.a] has no base_url, and the provider "groq" has no known address for "gemini"'),
+     '3: [upstreams.a] has no base_url, and the provider "groq" has no known address for "gemini"; set '
+     'base_url, or a protocol that it speaks: openai-chat'),
     ('[upstreams."a/b"]\nprovider = "groq"',
      '1: [upstreams.a/b]: the name of an upstream must not be empty or contain "/" or "*"'),
     ('[upstreams.a]\nprovider = "groq"\nheaders = { Host = "x" }',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .lines import Path as KeyPath
+from .providers import providers
 from .route_types import WhenConfig
 from .types import Config, ServerConfig, UpstreamConfig
 from .urls import is_loopback, is_private
@@ -38,6 +39,7 @@ def warnings(config: Config) -> Iterator[Finding]:
                 f"limits{nearest(key.team, config.teams)}",
             )
     for upstream in config.upstreams.values():
+        yield from _unused_places(upstream)
         if upstream.withheld:
             yield (
                 ("upstreams", upstream.name, "base_url"),
@@ -55,16 +57,30 @@ def warnings(config: Config) -> Iterator[Finding]:
             )
 
 
+def _unused_places(upstream: UpstreamConfig) -> Iterator[Finding]:
+    """Keys such as `region` that nothing of the upstream needs."""
+    known = providers()
+    used = known[upstream.provider].places() if upstream.provider else frozenset[str]()
+    signs = any(spec.kind == "aws" for spec in upstream.credentials)
+    for key in upstream.place.keys() - used:
+        if not (signs and key == "region"):
+            users = " or ".join(f'"{name}"' for name, provider in known.items() if key in provider.places())
+            yield (
+                ("upstreams", upstream.name, key),
+                f"{key} in [upstreams.{upstream.name}] has no effect; it is for provider = {users}",
+            )
+
+
 def _unreachable_routes(config: Config) -> Iterator[Finding]:
     """Routes after one that takes all their requests. Of routes with conditions, only an equal one does."""
     seen: dict[tuple[str, WhenConfig | None], str] = {}
-    for index, route in enumerate(config.routes):
+    for route in config.routes:
         match, conditions = route.match.lower(), dict.fromkeys((None, route.when))
         taken = (seen.get((glob, when)) for when in conditions for glob in ("*", match))
         earlier = next(filter(None, taken), None)
         if earlier:
             yield (
-                ("routes", index),
+                ("routes", route.number),
                 f'the route for "{route.match}" is never reached: "{earlier}" comes before it',
             )
         seen.setdefault((match, route.when), route.match)

@@ -42,8 +42,7 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def needs(self) -> list[str]:
         """The keys of the upstream that its paths contain."""
-        named = {field for _, field, _, _ in string.Formatter().parse(self.path + self.count) if field}
-        return [key for key in PLACE if key in named]
+        return places_in(self.path + self.count)
 
     def answer_request(
         self, path: str, members: Mapping[str, Any], betas: str, values: Mapping[str, str]
@@ -87,6 +86,17 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise BadRequest(f"{model!r} cannot stand in a path", "model")
         # An unescaped colon is what AWS signs (9router#4036). The slash of an ARN is part of the name.
         return path.format(**{key: quote(value, safe=":@") for key, value in values.items()}, **raw)
+
+
+def places_in(template: str) -> list[str]:
+    """The keys of the upstream that a URL or a path contains."""
+    named = {field for _, field, _, _ in string.Formatter().parse(template)}
+    return [key for key in PLACE if key in named]
+
+
+def places(platform: str) -> frozenset[str]:
+    """The keys of the upstream that the paths of a platform contain, whatever the protocol."""
+    return frozenset(key for found in _document()[platform].values() for key in found.needs())
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..protocols.registry import upstream_protocol as protocol_named
+from .platforms import places, places_in
 from .urls import Endpoint, endpoint
 
 
@@ -25,6 +26,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url_env: str = ""
     elsewhere: str | None = None
     base_path: str = ""
+    example: str = ""
     platform: str = ""
     base_urls: dict[str, str] = {}
     hosts: tuple[str, ...] = ()
@@ -64,6 +66,12 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         if self.hosts and address.origin not in origins:
             return address.root.startswith("https://") and address.host.endswith(self.hosts)
         return not origins or address.origin in origins
+
+    def places(self) -> frozenset[str]:
+        """The keys of `[upstreams.NAME]` that say where in this provider's cloud the models are."""
+        urls = "".join((self.upstream.get("base_url", ""), *self.also.values()))
+        hosted = places(self.platform) if self.platform else frozenset[str]()
+        return hosted | frozenset(places_in(urls))
 
     def variables(self) -> tuple[str, ...]:
         """The environment variables that may hold the key."""

@@ -25,6 +25,7 @@ from .keys import (
     Keys,
 )
 from .lines import Path as KeyPath
+from .platforms import PLACE
 from .providers import providers
 from .types import (
     ClientConfig,
@@ -64,7 +65,7 @@ _TOP = (
     "limits",
 )
 _NAMING_UPSTREAMS = frozenset({"routes", "aliases", "tiers", "images"})
-_ADDRESS_KEYS = {"provider", "protocol", "base_url"}
+_ADDRESS_KEYS = {"provider", "protocol", "base_url", *PLACE}
 _DOUBLE_BRACKETS = "write [[routes]] with double brackets, once for each route; it is "
 _MAX_LISTED = 6  # keys that an error lists; longer lists are unreadable
 
@@ -167,10 +168,11 @@ class _DocumentReader:
             return ()
         found: list[RouteConfig] = []
         for index, item in enumerate(cast(list[Any], raw)):
-            found += self._route(item, ("routes", index))
+            found += self._route(item, index)
         return tuple(found)
 
-    def _route(self, item: Any, path: KeyPath) -> list[RouteConfig]:
+    def _route(self, item: Any, number: int) -> list[RouteConfig]:
+        path = ("routes", number)
         if not isinstance(item, dict):
             self._report(path, _DOUBLE_BRACKETS + toml_type(item))
             return []
@@ -187,7 +189,7 @@ class _DocumentReader:
             sentence = f'[[routes]] has prefer = "{prefer}" and targets with weights: remove one of them'
             self._report((*path, "prefer"), sentence)
         matches = fields.get("match", ("*",))
-        return [RouteConfig(match=match, when=when, to=to, prefer=prefer) for match in matches]
+        return [RouteConfig(match=match, when=when, to=to, prefer=prefer, number=number) for match in matches]
 
     def _aliases(self) -> dict[str, tuple[TargetConfig, ...]]:
         raw = self._raw.get("aliases")
@@ -290,10 +292,8 @@ class _DocumentReader:
         return 0
 
     def _warnings(self, config: Config) -> list[str]:
-        found: list[str] = []
-        for path, sentence in checks.warnings(config):
-            found.append(f"{self._place(path)}: {sentence}")
-        return found
+        found = sorted(checks.warnings(config), key=lambda warning: self._line(warning[0]))
+        return [f"{self._place(path)}: {sentence}" for path, sentence in found]
 
 
 # The key names of other tools, and Dragoman's names for them. Used for hints in errors.

@@ -37,6 +37,8 @@ class RouteConfig(msgspec.Struct, frozen=True, kw_only=True):
     to: tuple[TargetConfig, ...]
     prefer: Literal["listed", "reliable"] = "listed"
     """Which targets come first: those listed first, or those that were more reliable."""
+    number: int = 0
+    """Its place among the `[[routes]]` of the file. Several globs in one entry are several routes."""
 
 
 class TiersConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,19 +14,25 @@ from .providers import Provider, at_origin, providers
 from .types import Facts, UpstreamConfig
 from .upstream_keys import UPSTREAM
 from .urls import BadUrl, Endpoint, endpoint
-from .values import Context, InvalidValue
+from .values import Context, InvalidValue, closest
 
 _FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
 _PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict", "web_search", "other_endpoints")
 _KEY = ("credential", "auth")
 _NO_CREDENTIAL = "none"
+_PLACES = {
+    "region": 'the one that your models are in, such as "us-east-1"',
+    "project": "the id of your Google Cloud project",
+    "location": 'the one that your models are in, such as "global" or "us-east5"',
+    "api_version": 'one that your resource has, such as "2024-10-21"',
+}
 
 
 def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConfig:
     """The upstream called `name`. Raises `InvalidValue` if keys are missing or contradict each other."""
     provider, protocol = _provider(name, given)
     if protocol is None:
-        raise InvalidValue("has no protocol: set protocol or provider")
+        raise InvalidValue(_no_protocol(name))
     place = {key: given[key] for key in PLACE if key in given}
     address = _endpoint(given, provider, protocol, place)
     hosted = hosting(provider.platform, protocol, address.root) if provider else None
@@ -108,6 +114,14 @@ def _provider(name: str, given: dict[str, Any]) -> tuple[Provider | None, str | 
     return known, protocol
 
 
+def _no_protocol(name: str) -> str:
+    near = closest(name, providers())
+    if not near:
+        return "has no protocol: set protocol or provider"
+    why = f'has no protocol, and "{name}" is no known provider'
+    return f'{why}; if you mean "{near}", set provider = "{near}"'
+
+
 def _is_elsewhere(provider: Provider, given: dict[str, Any]) -> bool:
     """Does the config give an address that is not one of the provider's own?"""
     if "base_url" not in given:
@@ -123,13 +137,13 @@ def _endpoint(
     given: dict[str, Any], provider: Provider | None, protocol: str, place: dict[str, str]
 ) -> Endpoint:
     url = given.get("base_url") or (_address(provider, protocol, place) if provider else None)
-    if url is None and provider and provider.protocol != protocol:
-        raise InvalidValue(
-            f'has no base_url, and the provider "{provider.name}" has no known address for "{protocol}"',
-            "protocol",
-        )
+    if url is None and provider and not provider.example and provider.protocol != protocol:
+        why = f'has no base_url, and the provider "{provider.name}" has no known address for "{protocol}"'
+        spoken = ", ".join((provider.protocol, *provider.also))
+        raise InvalidValue(f"{why}; set base_url, or a protocol that it speaks: {spoken}", "protocol")
     if url is None:
-        raise InvalidValue("has no base_url: set it to the address of the server")
+        example = f', such as "{provider.example}"' if provider and provider.example else ""
+        raise InvalidValue(f"has no base_url: set it to the address of the server{example}")
     try:
         address = endpoint(url, protocol)
         if provider and provider.base_path and _has_no_path(address):
@@ -152,7 +166,7 @@ def _address(provider: Provider, protocol: str, place: dict[str, str]) -> str | 
 def _check_place(needed: list[str], place: dict[str, str]) -> None:
     for key in needed:
         if key not in place:
-            raise InvalidValue(f"has no {key}: set {key} to the one that your models are in")
+            raise InvalidValue(f"has no {key}: set {key} to {_PLACES[key]}")
 
 
 def _has_no_path(address: Endpoint) -> bool:

@@ -63,9 +63,15 @@ _NOT_PARAMS = frozenset(
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean "…"?` with the known name closest to `name`, or an empty string."""
+    found = closest(name, known)
+    return f'; did you mean "{found}"?' if found else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name closest to `name`, or an empty string."""
     by_key = {other.lower(): other for other in known}
     found = difflib.get_close_matches(name.lower(), by_key, n=1, cutoff=0.6)
-    return f'; did you mean "{by_key[found[0]]}"?' if found else ""
+    return by_key[found[0]] if found else ""
 
 
 def toml_type(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ def check(config_file: Path | None) -> None:
     from ..serve.service import load_config
     from . import probe
 
+    # What is logged is also a finding: without a handler, Python would write it to stderr, too.
+    logging.getLogger("dragoman").addHandler(logging.NullHandler())
     config = load_config(config_file)
     click.echo(f"config: {config.path or 'from the environment'}")
     for warning in config.warnings:
