@@ -327,10 +327,11 @@ def test_counting_tokens_has_a_window_of_its_own(
 ) -> None:
     with limited(loop, upstream, clock, 'rate = "2/min"') as served:
 
-        def count() -> int:
-            return post(f"{served.url}/v1/messages/count_tokens", CHAT, x_api_key=SECRET).status
+        def count() -> Got:
+            return post(f"{served.url}/v1/messages/count_tokens", CHAT, x_api_key=SECRET)
 
-        assert [count() for _ in range(3)] == [200, 200, 429]
+        assert [count().status for _ in range(3)] == [200, 200, 429]
+        assert "the limit of 2 token counts/min is reached" in count().json["error"]["message"]
         assert served.statuses(3) == [200, 200, 429]
 
 

@@ -484,6 +484,23 @@ def test_invalid_bodies_are_refused(through: Gateway) -> None:
         assert (answer.status_code, said in answer.text) == (400, True)
 
 
+def test_a_receipt_says_that_a_budget_does_not_count_an_answer_without_token_counts(
+    loop: Loop, provider: StandIn
+) -> None:
+    keys = '[keys.limited]\nsecret = "env:LIMITED"\nbudget = ["1/day", "9 tokens/day"]'
+    env = {"KEY": "k", "LIMITED": "the-limited-key"}
+    with gateway(config(provider.url) + keys, loop, env=env) as through:
+        headers = {"authorization": "Bearer the-limited-key"}
+        asked = {"model": "gpt-image-1", "prompt": "a cat"}
+        assert ask(through, "POST", "/v1/images/generations", json=asked, headers=headers).status_code == 200
+        (receipt,) = ask(through, "GET", "/exchanges", headers=headers).json()["exchanges"]
+        full = ask(through, "GET", f"/exchanges/{receipt['id']}", headers=headers).json()
+        assert full["limits"] == [
+            f"key limited: {budget} does not count it, chat/gpt-image-1 sent no token counts"
+            for budget in ("$1/day", "9 tokens/day")
+        ]
+
+
 def test_the_limits_of_a_key_apply(loop: Loop, provider: StandIn) -> None:
     keys = """
     [keys.limited]

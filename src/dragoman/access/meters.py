@@ -70,7 +70,7 @@ class RateMeter(msgspec.Struct, frozen=True):
 
     owner: str
     what: str
-    """`requests`, `tokens`, or `counts`: requests that only count tokens."""
+    """`requests`, `tokens`, or `token counts`: requests that only count tokens."""
     rate: Rate
 
     @property

@@ -78,18 +78,25 @@ class Spending:
         micros = self._price(upstream, model, usage)
         self._micros += micros or 0
         if micros is None:
-            self._warn_unpriced(f"{upstream.name}/{model}")
+            self._warn_uncounted(f"the price of {upstream.name}/{model} is unknown", ("money",))
+
+    def count_passed(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
+        """The same for an answer that passed as it is: nobody can estimate what an image costs."""
+        self.count_usage(upstream, model, usage)
+        if not usage.known:
+            self._warn_uncounted(f"{upstream.name}/{model} sent no token counts", ("money", "tokens"))
 
     def _price(self, upstream: UpstreamConfig, model: str, usage: Usage) -> int | None:
         cost = self._state.prices.cost(upstream, model, usage, self._track.at)
         return None if cost is None else round(cost * MICRO)
 
-    def _warn_unpriced(self, target: str) -> None:
+    def _warn_uncounted(self, why: str, units: tuple[str, ...]) -> None:
+        """Note on the receipt which budgets do not count an answer."""
         for meter in self._limits:
-            if isinstance(meter, BudgetMeter) and meter.budget.unit == "money":
-                why = f"{meter.owner}: {meter.shown} does not count it, the price of {target} is unknown"
-                if why not in self._track.limit_warnings:
-                    self._track.limit_warnings += (why,)
+            if isinstance(meter, BudgetMeter) and meter.budget.unit in units:
+                warning = f"{meter.owner}: {meter.shown} does not count it, {why}"
+                if warning not in self._track.limit_warnings:
+                    self._track.limit_warnings += (warning,)
 
     async def settle(self) -> None:
         """Replace what was reserved by what was used. Call this before the client knows that it is over."""
@@ -138,7 +145,7 @@ def usage_of_attempt(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
 async def count_only(state: State, identity: Identity) -> None:
     """Count a request that only counts tokens. Agents send many, so they have a window of their own."""
     limits = tuple(
-        RateMeter(meter.owner, "counts", meter.rate)
+        RateMeter(meter.owner, "token counts", meter.rate)
         for meter in state.limiter.meters(identity)
         if isinstance(meter, RateMeter) and meter.what == "requests"
     )

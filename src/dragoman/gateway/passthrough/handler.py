@@ -364,7 +364,7 @@ class PassThrough:
             usage = self._endpoint.usage(body)
             count_usage(self._state, self, usage, answered=True)
             if self._spending is not None:
-                self._spending.count_usage(choice.upstream, choice.model, usage)
+                self._spending.count_passed(choice.upstream, choice.model, usage)
 
     def _failed(self, failure: Failed) -> HttpResponse:
         """The upstream's own error, or one in the client's protocol."""
