@@ -732,3 +732,108 @@ def test_calls_at_the_end_are_no_begun_answer(upstream: str, model: str) -> None
     body = {**REPEATED, "messages": REPEATED["messages"][:2]}
     written = upstream_protocol(upstream).write_request(read(CHAT, body), Target(model=model))
     assert [turn["role"] for turn in written.body["messages"]] == ["user", "assistant"]
+
+
+# ---------------------------------------------------------------- what only some providers' clients send
+
+ITEMLESS = {
+    "type": "object",
+    "properties": {
+        "paths": {"type": "array"},
+        "pair": {"type": ["array", "null"], "prefixItems": [{"type": "string"}]},
+        "rows": {"type": "array", "items": {"type": "array"}},
+        "items": {"type": "string"},
+    },
+}
+
+
+@OPENAI
+@pytest.mark.parametrize("client", [ANTHROPIC, GEMINI])
+def test_openai_is_told_what_the_items_of_an_array_are(upstream: str, client: str) -> None:
+    """OpenAI refuses `{"type": "array"}`: "array schema missing items"."""
+    if client == ANTHROPIC:
+        tools = [{"name": "f", "input_schema": ITEMLESS}]
+        body: Obj = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "x"}]}
+    else:
+        tools = [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": ITEMLESS}]}]
+        body = {"contents": [{"parts": [{"text": "x"}]}]}
+    written = write(read(client, {**body, "tools": tools}), upstream, "gpt-4.1")
+    (tool,) = written.body["tools"]
+    properties = tool.get("function", tool)["parameters"]["properties"]
+    assert properties == {
+        "paths": {"type": "array", "items": {}},
+        "pair": {"type": ["array", "null"], "prefixItems": [{"type": "string"}], "items": {}},
+        "rows": {"type": "array", "items": {"type": "array", "items": {}}},
+        "items": {"type": "string"},
+    }
+    assert rules(written) == []
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, GEMINI])
+def test_a_schema_with_arrays_without_items_stays_as_it_is(upstream: str) -> None:
+    functions = [{"type": "function", "function": {"name": "f", "parameters": {**ITEMLESS, "required": []}}}]
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": functions}
+    written = write(read(CHAT, body), upstream, BRIGHT[upstream])
+    (tool,) = written.body["tools"]
+    schema = tool.get("input_schema") or tool["functionDeclarations"][0]["parametersJsonSchema"]
+    assert schema["properties"] == ITEMLESS["properties"]
+
+
+DOCUMENT = {"type": "document_url", "document_url": f"data:application/pdf;base64,{PDF}"}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, GEMINI, RESPONSES])
+def test_a_document_of_a_mistral_client_reaches_the_model(upstream: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": [DOCUMENT]}]}
+    written = write(read(CHAT, body), upstream, BRIGHT[upstream])
+    assert PDF in str(written.body)
+    assert rules(written) == []
+
+
+def test_a_mistral_upstream_gets_the_document_in_its_own_form() -> None:
+    said = [{"role": "user", "content": [{**DOCUMENT, "document_name": "a.pdf"}]}]
+    request = read(CHAT, {"model": "m", "messages": said})
+    for each in (request, request.changed()):
+        target = Target(model="mistral-small", chat_compatible=True)
+        assert protocol(CHAT).write_request(each, target).body["messages"] == said
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, RESPONSES])
+def test_types_written_as_numbers_are_read(upstream: str) -> None:
+    """Protobuf's JSON has them with `enum-encoding=int`, as the older SDK for Vertex AI asks for."""
+    schema = {"type": 6, "properties": {"city": {"type": 1}, "days": {"type": 5, "items": {"type": 3}}}}
+    tools = [{"functionDeclarations": [{"name": "f", "parameters": schema}]}]
+    written = write(
+        read(GEMINI, {"contents": [{"parts": [{"text": "x"}]}], "tools": tools}), upstream, BRIGHT[upstream]
+    )
+    (tool,) = written.body["tools"]
+    parameters = tool.get("input_schema") or tool.get("function", tool)["parameters"]
+    assert parameters == {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}},
+    }
+
+
+@pytest.mark.parametrize("upstream", [CHAT, GEMINI, RESPONSES])
+def test_the_summary_of_a_compaction_reaches_other_upstreams(upstream: str) -> None:
+    turns = [
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "We sorted the list."}]},
+        {"role": "user", "content": "And now?"},
+    ]
+    request = read(ANTHROPIC, {"model": "m", "max_tokens": 99, "messages": turns})
+    assert "We sorted the list." in str(write(request, upstream, BRIGHT[upstream]).body)
+    body = protocol(ANTHROPIC).write_request(request, Target(model="claude-opus-4-8")).body
+    assert body["messages"] == turns
+
+
+@OPENAI
+@pytest.mark.parametrize("client", [CHAT, GEMINI])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_empty_prompt_stays_one_message(upstream: str, client: str, count: int) -> None:
+    said: Obj = {"model": "m", "messages": [{"role": "user", "content": ""}]}
+    if client == GEMINI:
+        said = {"contents": [{"parts": [{"text": ""}] * count}]}
+    body = write(read(client, said), upstream, "gpt-4.1").body
+    (message,) = body.get("messages") or body["input"]
+    assert message["content"] == ""

@@ -226,6 +226,19 @@ class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
     """Must the user approve each call?"""
 
 
+class SearchLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a web search that the provider runs may find, and where the user is."""
+
+    allowed: tuple[str, ...] = ()
+    """The only domains to find. Empty: all."""
+    blocked: tuple[str, ...] = ()
+    max_uses: int | None = None
+    place: dict[str, str] | None = None
+    """The user's `city`, `region`, `country` and `timezone`, as far as known."""
+    size: str | None = None
+    """How much of the results the model reads: `low`, `medium` or `high`."""
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool that the client declares.
 
@@ -246,6 +259,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hosted: str | None = None
     server: ToolServer | None = None
     """The MCP server of a hosted tool that provides the server's tools; None if its address is unknown."""
+    search: SearchLimits | None = None
+    """The limits of a hosted web search; None: it has none."""
     deferred: bool = False
     cache: Cache | None = None
     raw: Raw | None = None

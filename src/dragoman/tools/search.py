@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ..model.messages import Request, Search, Source, Text, Tool, ToolCall, ToolChoice, ToolResult
-from ..protocols.common.fields import Obj, is_array, is_object
+from ..protocols.common.search_limits import limits_of
 from ..protocols.common.searches import SEARCH, result_text
 
 _SCHEMA: dict[str, Any] = {
@@ -129,22 +129,9 @@ def free_choice(request: Request) -> Request:
 
 
 def _limits(hosted: Tool, name: str) -> SearchTool:
-    """Read the client's limits from its hosted tool. Anthropic and OpenAI use the same names for domains."""
-    raw: Any = None if hosted.raw is None else hosted.raw.parsed
-    given: Obj = raw if is_object(raw) else {}
-    filters = given.get("filters")
-    within: Obj = {**given, **filters} if is_object(filters) else given
-    uses = given.get("max_uses")
-    return SearchTool(
-        name=name,
-        max_uses=uses if type(uses) is int and uses >= 0 else None,
-        allowed=_domains(within.get("allowed_domains")),
-        blocked=_domains(within.get("blocked_domains")),
-    )
-
-
-def _domains(given: Any) -> tuple[str, ...]:
-    return tuple(name for name in given if isinstance(name, str)) if is_array(given) else ()
+    """The client's limits, which are in its hosted tool."""
+    given = limits_of(hosted)
+    return SearchTool(name=name, max_uses=given.max_uses, allowed=given.allowed, blocked=given.blocked)
 
 
 def _is_within(url: str, domain: str) -> bool:

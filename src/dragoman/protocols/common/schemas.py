@@ -9,6 +9,7 @@ removed, because Gemini refuses the whole request for an unknown keyword (`exclu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -43,6 +44,8 @@ class SchemaDialect(msgspec.Struct, frozen=True):
     dropped: frozenset[str] = frozenset()
     root_dropped: frozenset[str] = frozenset()
     """Keywords that are not supported at the top level (Anthropic: `anyOf`, `oneOf`, `allOf`)."""
+    lists_have_items: bool = False
+    """A schema of an array must say what its items are."""
     string_enums: bool = False
     """Only enums of strings are supported; others are removed."""
     check: Callable[[msgspec.Raw], Any] | None = None
@@ -53,15 +56,28 @@ class SchemaDialect(msgspec.Struct, frozen=True):
         """Does the dialect remove `$schema`?"""
         return "$schema" in self.dropped or (self.keywords is not None and "$schema" not in self.keywords)
 
-    def drops(self, schema: Schema) -> bool:
-        """Does the dialect remove a keyword of this schema itself (not of nested ones)?"""
-        return not self.dropped.isdisjoint(schema) or (self.string_enums and "enum" in schema)
+    def changes(self, schema: Schema) -> bool:
+        """Does the dialect change a keyword of this schema itself (not of nested ones)?"""
+        return (
+            not self.dropped.isdisjoint(schema)
+            or (self.string_enums and "enum" in schema)
+            or self.lacks_items(schema)
+        )
+
+    def lacks_items(self, schema: Schema) -> bool:
+        """Is this the schema of an array that must say what its items are, and does not?"""
+        if not self.lists_have_items or "items" in schema:
+            return False
+        kind = schema.get("type")
+        return kind == "array" or (is_array(kind) and "array" in kind)
 
 
 EVERYTHING = SchemaDialect(dropped=frozenset({"$schema"}))
-# OpenAI rejects these keywords at the top level of a function's parameters.
+# OpenAI rejects these keywords at the top level of a function's parameters, and arrays without `items`
+# anywhere ("array schema missing items").
 OPENAI = SchemaDialect(
     dropped=frozenset({"$schema"}),
+    lists_have_items=True,
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
 )
 # Anthropic answers 400 to these keywords at the top level of `input_schema`.
@@ -160,6 +176,8 @@ def _unchanged(schema: msgspec.Raw, dialect: SchemaDialect) -> Schema | None:
             return None
     elif dialect.keywords is not None or dialect.string_enums or _drops_below(schema, members, dialect):
         return None
+    if dialect.lists_have_items and _lacks_items(bytes(schema), dialect):
+        return None
     if dialect.drops_annotations:
         members.pop("$schema", None)
     return members
@@ -174,6 +192,15 @@ def _drops_below(schema: msgspec.Raw, members: Schema, dialect: SchemaDialect) -
         return False
     at_top = (data.count(keyword.encode()) > (keyword in members) for keyword in dialect.dropped)
     return b"\\u0024" in data or any(at_top)
+
+
+@lru_cache(maxsize=1024)  # an agent declares the same tools in every request
+def _lacks_items(data: bytes, dialect: SchemaDialect) -> bool:
+    """Does this schema, or one below it, lack the items of an array?"""
+    if b"array" not in data:
+        return False
+    schema = _decode(data)
+    return _walk(schema, dialect, no_loss) != schema
 
 
 def complete(schema: Schema | msgspec.Raw | None) -> Schema:
@@ -231,7 +258,7 @@ def strict_ready(schema: Any) -> bool:
 
 
 def _walk(schema: Schema, dialect: SchemaDialect, note: Callable[[str], None]) -> Schema:
-    if dialect.keywords is None and _NESTING.isdisjoint(schema) and not dialect.drops(schema):
+    if dialect.keywords is None and _NESTING.isdisjoint(schema) and not dialect.changes(schema):
         return schema
     result: Schema = {}
     for keyword, value in _equivalent(schema, dialect).items():
@@ -247,6 +274,8 @@ def _walk(schema: Schema, dialect: SchemaDialect, note: Callable[[str], None]) -
             result[keyword] = {k: _walk_any(v, dialect, note) for k, v in value.items()}
         else:
             result[keyword] = value
+    if dialect.lacks_items(schema):
+        result["items"] = {}
     # Without `patternProperties`, `additionalProperties` would forbid what the patterns allowed.
     if "patternProperties" in schema and "patternProperties" not in result:
         result.pop("additionalProperties", None)

@@ -51,6 +51,8 @@ from .wire import (
 Undecoded = msgspec.Raw | None
 """The undecoded block, if the block was decoded separately."""
 
+_COMPACTION = "compaction"
+"""A summary in the place of all turns before it."""
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 _usual_messages = msgspec.json.Decoder(list[UsualMessage]).decode
@@ -196,9 +198,11 @@ class MessageReader:
             return self.READERS[block.__class__](self, block, extras, raw)
         return media_of(type, members, raw, where) or self._opaque(type, raw)
 
-    def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque | Search | None:
+    def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque | Search | Text | None:
         part = Opaque(Raw(NAME, raw), type)
         block = part.raw.parsed
+        if type == _COMPACTION and (summary := block.get("content")) and isinstance(summary, str):
+            return Text(summary)  # an Anthropic upstream gets the whole message as it came
         if type in (searches.CALL, searches.RESULT) and (id := searches.own_id(block)) is not None:
             self.searched = True
             if type == searches.RESULT:

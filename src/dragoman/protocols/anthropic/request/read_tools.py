@@ -9,6 +9,8 @@ import msgspec
 
 from ....model.messages import Cache, Raw, Tool, ToolChoice
 from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
+from ...common.search_limits import read_limits
+from ...common.searches import SEARCH
 from ...common.typed_json import LazyArray, Reader, members_of, need_object, value
 from ..own import NAME
 from .builtins import BUILTINS, toolset
@@ -143,6 +145,7 @@ def _read_hosted(hosted: Hosted, extras: Obj | None, raw: msgspec.Raw, type: str
         name=hosted.name or hosted.mcp_server_name or family,
         kind="hosted",
         hosted="mcp" if type == "mcp_toolset" else family,
+        search=read_limits(extras) if family == SEARCH else None,
         cache=hosted.cache_control,
         raw=Raw(NAME, raw),
         extras=extras,

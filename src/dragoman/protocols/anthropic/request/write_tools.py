@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from ....model.errors import BadRequest
-from ....model.messages import Format, Raw, Request, Settings, Tool, ToolCall, ToolChoice
+from ....model.messages import Format, Raw, Request, SearchLimits, Settings, Tool, ToolCall, ToolChoice
 from ...common.fields import Obj, is_array, is_object
 from ...common.freeform import emulated
 from ...common.notices import Notices
 from ...common.schemas import ANTHROPIC, Schema, SchemaDialect, output_schema, sanitised, warn_dropped
+from ...common.search_limits import limits_of, location
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
 from ...common.unsupported import warn_deferred
@@ -121,7 +122,7 @@ class ToolWriter:
             message = f"{tool.hosted or tool.name} is run by another provider"
             self._notices.warn("hosted-tool-dropped", path, message)
             return None
-        return dict(known)
+        return known | _search_limits(limits_of(tool))
 
     def _toolset(self, tool: Tool, path: str) -> Obj:
         """The tools of an MCP server. The server itself is named beside the tools."""
@@ -138,6 +139,16 @@ class ToolWriter:
             toolset["default_config"] = {"enabled": False}
             toolset["configs"] = {name: {"enabled": True} for name in server.allowed}
         return self._marks.put(toolset, tool.cache)
+
+
+def _search_limits(limits: SearchLimits) -> Obj:
+    """The limits of a web search. Anthropic refuses allowed and blocked domains together."""
+    fields: Obj = {"max_uses": limits.max_uses} if limits.max_uses else {}
+    if limits.allowed:
+        fields["allowed_domains"] = list(limits.allowed)
+    elif limits.blocked:
+        fields["blocked_domains"] = list(limits.blocked)
+    return fields | location(limits)
 
 
 def is_offered(tool: Tool, choice: ToolChoice | None) -> bool:

@@ -8,6 +8,8 @@ import msgspec
 
 from ....model.messages import Raw, Tool, ToolServer
 from ...common.fields import Obj, as_object, is_array, is_object, join
+from ...common.search_limits import read_limits
+from ...common.searches import SEARCH
 from ...common.tool_servers import token_and_headers
 from ...common.typed_json import Reader, items, members_of, opens_object, optional, value
 from ..own import NAME
@@ -73,8 +75,11 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
             if hosted == "mcp":
                 tools += _read_servers(key, value(given, join(where, key)), join(where, key))
                 continue
-            entry = Raw(NAME, {key: value(given, join(where, key))})
-            tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=entry))
+            own = value(given, join(where, key))
+            search = read_limits(own) if hosted == SEARCH else None
+            tools.append(
+                Tool(name=hosted, kind="hosted", hosted=hosted, search=search, raw=Raw(NAME, {key: own}))
+            )
     return tools
 
 

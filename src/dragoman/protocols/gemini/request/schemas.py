@@ -20,6 +20,8 @@ _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _NAMED = frozenset({"properties", "$defs"})
 # Protobuf's JSON writes 64-bit integers as strings.
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+# Older SDKs for Vertex AI write enums as numbers (`$alt=json;enum-encoding=int`).
+_NUMBERED = ("type_unspecified", "string", "number", "integer", "boolean", "array", "object", "null")
 _RENAMED = {"defs": "$defs", "ref": "$ref"} | {
     snake(key): key for key in _COUNTS | _MANY | {"additionalProperties", "propertyOrdering"}
 }
@@ -142,6 +144,8 @@ def _nested(value: Any) -> Any:
 def _lowered(value: Any) -> Any:
     if is_array(value):
         return [_lowered(v) for v in value]
+    if isinstance(value, int) and 0 <= value < len(_NUMBERED):
+        return _NUMBERED[value]
     return value.lower() if isinstance(value, str) else value
 
 

@@ -11,6 +11,7 @@ from ...common import schemas
 from ...common.fields import Obj
 from ...common.freeform import emulated
 from ...common.notices import Notices
+from ...common.search_limits import limits_of, warn_unlimited
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
 from ...common.unsupported import warn_deferred
@@ -93,6 +94,7 @@ class ToolWriter:
         if apart or (server is None and name is None):
             self._notices.warn("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
             return None
+        warn_unlimited(limits_of(tool), (), path, self._notices)
         return {name: {}} if name else server
 
     def _calling(self) -> Obj | None:

@@ -12,7 +12,17 @@ from ...common import inline_media
 from ...common.fields import reject
 from ...common.typed_json import bad_request, member, members_of
 from ..own import NAME
-from .wire import TYPES, AnyPart, AudioPart, FilePart, ImagePart, RefusalPart, TextPart, VideoPart
+from .wire import (
+    TYPES,
+    AnyPart,
+    AudioPart,
+    DocumentPart,
+    FilePart,
+    ImagePart,
+    RefusalPart,
+    TextPart,
+    VideoPart,
+)
 
 _AUDIO_TYPES = {"mp3": "audio/mpeg"}
 
@@ -110,6 +120,19 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
     )
 
 
+def _document(part: DocumentPart, raw: msgspec.Raw, where: str) -> Part:
+    media_type, data, url = _location(part.document_url, f"{where}.document_url")
+    return Media(
+        kind="document",
+        media_type=media_type,
+        data=data,
+        url=url,
+        name=part.document_name,
+        cache=part.cache,
+        raw=Raw(NAME, raw),
+    )
+
+
 def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
     """Media type, base64 data and URL. A `data:` URL gives the first two."""
     if not url.startswith("data:"):
@@ -125,4 +148,5 @@ _READERS: dict[type, Callable[[Any, msgspec.Raw, str], Part]] = {
     VideoPart: _video,
     AudioPart: _audio,
     FilePart: _file,
+    DocumentPart: _document,
 }

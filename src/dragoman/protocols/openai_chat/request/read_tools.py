@@ -20,6 +20,8 @@ from ...common.fields import (
     reject,
     string,
 )
+from ...common.search_limits import read_limits
+from ...common.searches import SEARCH
 from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, optional, value
 from ..own import NAME
 
@@ -65,7 +67,8 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
     if search is None:
         return (*tools, *functions)
     raw = Raw(NAME, {"web_search_options": search})
-    return (*tools, *functions, Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
+    searching = Tool(name=SEARCH, kind="hosted", hosted=SEARCH, search=read_limits(search), raw=raw)
+    return (*tools, *functions, searching)
 
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:

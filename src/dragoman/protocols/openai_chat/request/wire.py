@@ -144,5 +144,12 @@ class FilePart(Part, tag="file", frozen=True, gc=False):
     file: File
 
 
-AnyPart = TextPart | RefusalPart | ImagePart | VideoPart | AudioPart | FilePart
-TYPES = frozenset({"text", "refusal", "image_url", "video_url", "input_audio", "file"})
+class DocumentPart(Part, tag="document_url", frozen=True, gc=False):
+    """A document in Mistral's form: a `data:` URL, or any other."""
+
+    document_url: str
+    document_name: str | None = None
+
+
+AnyPart = TextPart | RefusalPart | ImagePart | VideoPart | AudioPart | FilePart | DocumentPart
+TYPES = frozenset({"text", "refusal", "image_url", "video_url", "input_audio", "file", "document_url"})

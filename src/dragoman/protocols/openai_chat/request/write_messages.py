@@ -185,13 +185,13 @@ def _without_results(message: Message, writing: Writing, index: int) -> Obj | No
     parts: list[Content] = []
     for at, part in enumerate(message.parts):
         if type(part) is Text:
-            if part.text or len(message.parts) == 1:
+            if part.text:
                 parts.append(part)
             if part.citations:
                 drop_citations(writing, index, at)
         elif type(part) is not ToolResult:
             _add_rare(part, parts, message, writing, f"messages[{index}].parts[{at}]")
-    if message.parts and not parts:
+    if not parts and any(type(part) is not Text for part in message.parts):
         return None
     role = "system" if message.role == "developer" and writing.compatible else message.role
     result: Obj = {"role": role, "content": content_of(parts, writing)}

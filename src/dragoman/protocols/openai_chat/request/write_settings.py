@@ -12,7 +12,7 @@ from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj
 from ...common.json_words import RULE, has_object_root, in_words, instructed, says_json
 from ...common.sampling import within_model
-from ...common.schemas import EVERYTHING, no_loss, output_schema, strict_ready
+from ...common.schemas import EVERYTHING, OPENAI, no_loss, output_schema, strict_ready
 from .shared import Writing
 
 MODERN_BOUND = "max_completion_tokens"
@@ -123,7 +123,8 @@ def _format(wanted: Format, writing: Writing) -> Obj:
     if wanted.description is not None:
         described["description"] = wanted.description
     if wanted.schema is not None:
-        described["schema"] = output_schema(wanted.schema, EVERYTHING, no_loss)
+        dialect = EVERYTHING if writing.compatible else OPENAI
+        described["schema"] = output_schema(wanted.schema, dialect, no_loss)
     strict = wanted.strict
     # Anthropic and Gemini always enforce the schema. Chat does so only with `strict`, which not all schemas
     # allow.

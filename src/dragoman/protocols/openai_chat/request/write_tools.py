@@ -12,6 +12,7 @@ from ....model.messages import Raw, Request, Tool, ToolChoice
 from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
 from ...common.schemas import OPENAI, Schema, complete, sanitised, strict_ready, warn_dropped
+from ...common.search_limits import limits_of, warn_unlimited
 from ...common.unsupported import warn_deferred
 from ..own import is_own
 from .shared import Writing
@@ -139,7 +140,14 @@ def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
         return {}  # a search tool of this server, which is written as an entry of `tools`
     if not searches(writing, _path(at)):
         return {}
-    return {WEB_SEARCH: {}} if raw is None else raw.value
+    if raw is not None:
+        return raw.value
+    limits = limits_of(tool)
+    warn_unlimited(limits, (), _path(at), writing.notices)
+    options: Obj = {"search_context_size": limits.size} if limits.size else {}
+    if limits.place:
+        options["user_location"] = {"type": "approximate", "approximate": limits.place}
+    return {WEB_SEARCH: options}
 
 
 def searches(writing: Writing, where: str) -> bool:

@@ -20,6 +20,8 @@ from ...common.fields import (
     string,
     word,
 )
+from ...common.search_limits import read_limits
+from ...common.searches import SEARCH
 from ...common.tool_servers import token_and_headers
 from ...common.typed_json import bad_request, items, member, members_of, need_object, optional, value
 from ..builtins import read_builtin
@@ -144,7 +146,9 @@ def _other(definition: Obj, kind: str, raw: msgspec.Raw, where: str) -> Tool:
         return msgspec.structs.replace(builtin, raw=Raw(NAME, raw))
     if kind == "mcp":
         return _server(definition, raw, where)
-    return Tool(name=kind, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, raw))
+    word = _hosted_word(kind)
+    search = read_limits(definition) if word == SEARCH else None
+    return Tool(name=kind, kind="hosted", hosted=word, search=search, raw=Raw(NAME, raw))
 
 
 def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:

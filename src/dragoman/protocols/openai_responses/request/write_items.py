@@ -117,6 +117,8 @@ class ItemWriter:
                 content = []
         if content:
             self._items.append(_message_item(message, content))
+        elif message.role == "user" and _is_silent(message):
+            self._items.append(_message_item(message, ""))
 
     def _add(self, part: Part, index: int) -> None:
         """Write a part of the message at `index` as a separate item."""
@@ -175,7 +177,12 @@ class ItemWriter:
         return [self._parts.input(part, index) for part in parts]
 
 
-def _message_item(message: Message, content: list[Obj]) -> Obj:
+def _is_silent(message: Message) -> bool:
+    """Is this an empty prompt, as a client sends it to let the model begin?"""
+    return not any(type(part) is not Text or part.text for part in message.parts)
+
+
+def _message_item(message: Message, content: list[Obj] | str) -> Obj:
     return {"type": "message", "role": message.role, "content": content}
 
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ....model.messages import Tool, ToolChoice
+from ....model.messages import SearchLimits, Tool, ToolChoice
 from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.schemas import (
-    EVERYTHING,
     OPENAI,
     Schema,
     no_loss,
@@ -20,6 +19,7 @@ from ...common.schemas import (
     strict_ready,
     warn_dropped,
 )
+from ...common.search_limits import limits_of, location, warn_unlimited
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
 from ...common.unsupported import warn_deferred
@@ -74,7 +74,7 @@ class ToolWriter:
     def schema(self, schema: Schema | None, where: str) -> Schema:
         """Write the schema of structured output."""
         dropped: list[str] = []
-        result = output_schema(schema, EVERYTHING, dropped.append)
+        result = output_schema(schema, OPENAI, dropped.append)
         warn_dropped(dropped, where, self._notices)
         return result
 
@@ -125,7 +125,10 @@ class ToolWriter:
         if definition is None:
             message = f"{tool.name} is run by another provider"
             self._notices.warn("hosted-tool-dropped", where, message)
-        return definition
+            return None
+        limits = limits_of(tool)
+        warn_unlimited(limits, ("allowed",), where, self._notices)
+        return definition | _search_limits(limits)
 
     def _server(self, tool: Tool, where: str) -> Obj:
         """The tools of an MCP server."""
@@ -165,6 +168,13 @@ class ToolWriter:
             return {"type": _HOSTED[tool.hosted or ""]["type"]}
         given: Obj = tool.raw.parsed
         return {key: given[key] for key in ("type", "server_label") if key in given}
+
+
+def _search_limits(limits: SearchLimits) -> Obj:
+    fields: Obj = {"search_context_size": limits.size} if limits.size else {}
+    if limits.allowed:
+        fields["filters"] = {"allowed_domains": list(limits.allowed)}
+    return fields | location(limits)
 
 
 def _only(references: list[Obj], mode: str) -> Obj:
