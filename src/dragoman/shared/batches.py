@@ -49,16 +49,15 @@ class BatchedCounters:
 
     async def _add_all(self, parts: Sequence[Sequence[Addition]]) -> dict[str, int]:
         """Make all additions. Returns the value of each counter before them."""
-        sums: dict[str, Addition] = {}
+        amounts: dict[str, int] = {}
+        ends: dict[str, float] = {}
         for part in parts:
-            for addition in part:
-                known = sums.get(addition.counter)
-                if known is not None:
-                    addition = known._replace(amount=known.amount + addition.amount)
-                sums[addition.counter] = addition
-        values = await self._shared.add([*sums.values()])
-        pairs = zip(sums.values(), values, strict=True)
-        return {addition.counter: value - addition.amount for addition, value in pairs}
+            for counter, amount, expires in part:
+                amounts[counter] = amounts.get(counter, 0) + amount
+                ends[counter] = expires
+        sums = [Addition(counter, amount, ends[counter]) for counter, amount in amounts.items()]
+        values = await self._shared.add(sums)
+        return {one.counter: value - one.amount for one, value in zip(sums, values, strict=True)}
 
 
 def _values(additions: Sequence[Addition], levels: dict[str, int]) -> list[int]:
