@@ -270,7 +270,7 @@ class ToolCallBuffer:
             call = CompleteCall(arguments=arguments, problems=receipt.problems, **self._identity(receipt))
         else:
             call = FailedCall(problems=receipt.problems or (_CUT,), **self._identity(receipt))
-        self._give(receipt, call, out)
+        self._add(receipt, call, out)
 
     def _dropped(self, out: list[Call]) -> None:
         """Report calls that the stage dropped: the provider's history still needs an answer to each."""
@@ -287,9 +287,9 @@ class ToolCallBuffer:
             reason = "duplicate" if receipt.dropped == "duplicate" else "cut"
             problem = _DUPLICATE if receipt.dropped == "duplicate" else _CUT
             call = FailedCall(reason=reason, problems=(problem,), **self._identity(receipt))
-            self._give(receipt, call, out)
+            self._add(receipt, call, out)
 
-    def _give(self, receipt: CallReceipt, call: Finished, out: list[Call]) -> None:
+    def _add(self, receipt: CallReceipt, call: Finished, out: list[Call]) -> None:
         self._finished.append((self._ranks[receipt.id], call))
         out.append(call)
 

@@ -11,14 +11,14 @@ from ..model.messages import REPLAYED, ToolCall
 from ..protocols.common.tool_names import CalledTool
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments
-from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText, KnownArguments
+from .freeform import AssembledArguments, FreeformAsFunction, FreeformFromFunction, FreeformText
 from .json_text import readable_part
 from .receipts import CallReceipt
 from .rules import Fix
 
 
 class HoldMeter:
-    """Measures how many characters of a call are held back, and for how long."""
+    """Measures how many characters of a call are held back, and for how long, for the receipt."""
 
     __slots__ = ("_clock", "_now", "_since", "most", "seconds")
 
@@ -30,7 +30,7 @@ class HoldMeter:
         self._since: float | None = None
 
     def change(self, characters: int) -> None:
-        """So many more characters are held back than before; fewer, if negative."""
+        """Count characters that are now held back. A negative number: they were released."""
         self._now += characters
         if self._now <= 0:
             self.stop()
@@ -62,7 +62,12 @@ class CopyCheck:
 
 
 Arguments = (
-    LiveArguments | WholeArguments | FreeformText | FreeformFromFunction | FreeformAsFunction | KnownArguments
+    LiveArguments
+    | WholeArguments
+    | FreeformText
+    | FreeformFromFunction
+    | FreeformAsFunction
+    | AssembledArguments
 )
 """Assembles the arguments of one call. `feed` and `release` return text that may go out before the end."""
 
@@ -98,6 +103,38 @@ class ActiveCall:
         "written_twice",
     )
 
+    start: BlockStart
+    part: ToolCall
+    """The call as the client gets it."""
+    upstream: ToolCall
+    """The call as the upstream sent it."""
+    called: CalledTool | None
+    """The client's tool. None if the client did not declare it."""
+    fault: str | None
+    """The problem with the call itself, apart from its arguments: the client did not offer the tool."""
+    block: int | None
+    """The call's block number for the client. None while the call is held back."""
+    fixes: tuple[Fix, ...]
+    """Fixes around the call. The outcome has the fixes in its arguments."""
+    outcome: Outcome | None
+    """The result for the arguments. None while the call is open."""
+    ended_early: bool
+    """The upstream ended the call, but its arguments look cut."""
+    recovered: str | None
+    """The format of the markup, if the model wrote the call as text."""
+    renamed: bool
+    """The model's name for the tool was nearly right."""
+    runs_here: bool
+    """Does Dragoman run it? Then the client never sees it as a call."""
+    position: int
+    """The number of the call in the answer, in the order in which the calls began."""
+    shown: bool
+    """Whether the client got any of the arguments."""
+    may_copy: list[CopyCheck]
+    """Earlier calls that have equal arguments so far: this call may be one of them, sent again."""
+    written_twice: bool
+    """The model wrote the call as text, and the upstream sent it as a call too."""
+
     def __init__(
         self,
         start: BlockStart,
@@ -107,39 +144,17 @@ class ActiveCall:
         arguments: Arguments,
         clock: Callable[[], float] | None = None,
     ) -> None:
+        self.start, self.part, self.upstream, self.called = start, part, upstream, called
+        self.fragments = arguments.fragments
         self.held = HoldMeter(clock)
+        self.fault = self.block = self.outcome = self.recovered = None
+        self.fixes = ()
+        self.may_copy = []
+        self.position = 0
+        self.ended_early = self.renamed = self.runs_here = self.shown = self.written_twice = False
+        self._arguments = arguments
         self._clock = clock
         self._started = clock() if clock is not None else None
-        self.start = start
-        self.part = part
-        self.upstream = upstream
-        self.called = called
-        """The client's tool. None if the client did not declare it."""
-        self.fault: str | None = None
-        """The problem with the call itself, apart from its arguments: the client did not offer the tool."""
-        self.block: int | None = None
-        """The call's block number for the client. None while the call is held back."""
-        self.fixes: tuple[Fix, ...] = ()
-        """Fixes around the call. The outcome has the fixes in its arguments."""
-        self._arguments = arguments
-        self.fragments = arguments.fragments
-        self.outcome: Outcome | None = None
-        self.ended_early = False
-        """The upstream ended the call, but its arguments look cut."""
-        self.recovered: str | None = None
-        """The format of the markup, if the model wrote the call as text."""
-        self.renamed = False
-        """The model's name for the tool was nearly right."""
-        self.runs_here = False
-        """Does Dragoman run it? Then the client never sees it as a call."""
-        self.position = 0
-        """The number of the call in the answer, in the order in which the calls began."""
-        self.shown = False
-        """Whether the client got any of the arguments."""
-        self.may_copy: list[CopyCheck] = []
-        """Earlier calls that have equal arguments so far: this call may be one of them, sent again."""
-        self.written_twice = False
-        """The model wrote the call as text, and the upstream sent it as a call too."""
         self._compact = ""
         self._compacted = 0
         self._scanner: JsonScanner | None = None
@@ -192,16 +207,16 @@ class ActiveCall:
             self.may_copy = [check for check in self.may_copy if check.still_equal(compact)]
 
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
-        """Take a fragment, and give out what the assembly releases."""
+        """Take a fragment, and emit what the assembly releases."""
         fragment = event.text
         text = self._arguments.feed(fragment)
         if text == fragment and self.block == event.block:
             out.append(event)
         else:
-            self._give(text, len(fragment), out)
+            self._emit(text, len(fragment), out)
 
     def release(self, block: int, out: list[Event], last: ArgumentsDelta | None = None) -> None:
-        """Give out the start of the call and everything that was held. `last` is the newest fragment."""
+        """Emit the start of the call and everything that was held. `last` is the newest fragment."""
         self.block = block
         unchanged = block == self.start.block and self.part is self.upstream
         out.append(self.start if unchanged else BlockStart(block, self.part))
@@ -209,30 +224,30 @@ class ActiveCall:
         if last is not None and text == last.text and block == last.block:
             out.append(last)
         else:
-            self._give(text, 0 if last is None else len(last.text), out)
+            self._emit(text, 0 if last is None else len(last.text), out)
 
-    def _give(self, text: str, arrived: int, out: list[Event]) -> None:
-        """Give out `text`, after `arrived` new characters."""
+    def _emit(self, text: str, arrived: int, out: list[Event]) -> None:
+        """Emit `text`, after `arrived` new characters."""
         assert self.block is not None
         if text:
             out.append(ArgumentsDelta(self.block, text))
         self.held.change(arrived - len(text))
 
     @property
-    def as_made(self) -> ToolCall:
+    def as_written(self) -> ToolCall:
         """The call as the model made it, with the client's name for the tool."""
         return msgspec.structs.replace(
             self.part, id=self.upstream.id or self.part.id, arguments=self.received
         )
 
     def assess(self, ended: bool) -> Outcome:
-        """Assemble the arguments before any of them is given out."""
+        """Assemble the arguments before any of them is emitted."""
         outcome = self._with_fault(self._arguments.finish(ended=ended))
-        self._arguments = KnownArguments(outcome, self.fragments)
+        self._arguments = AssembledArguments(outcome, self.fragments)
         return outcome
 
     def refuse(self, ended: bool) -> None:
-        """Give out nothing. The receipt says what is wrong with the call."""
+        """Emit nothing. The receipt says what is wrong with the call."""
         self.outcome = msgspec.structs.replace(self.assess(ended), text="", rest="")
 
     def _with_fault(self, outcome: Outcome) -> Outcome:
@@ -241,7 +256,7 @@ class ActiveCall:
         return msgspec.structs.replace(outcome, problems=(self.fault, *outcome.problems))
 
     def finish(self, ended: bool, out: list[Event]) -> Outcome:
-        """Give out the rest of the arguments and the end of the call."""
+        """Emit the rest of the arguments and the end of the call."""
         assert self.block is not None
         self.outcome = self._with_fault(self._arguments.finish(ended=ended))
         rest = self.outcome.rest if self.outcome.complete else self._cut_rest(self.outcome.text)

@@ -1,26 +1,20 @@
-"""The tool calls of one answer: gives each a name, an id and a number, and gives each out once."""
+"""The tool calls of one answer: decides for each call when it goes to the client, or why it does not."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
-from ..model.messages import RUN_BY_PROVIDER, ToolCall
-from ..protocols.common import call_ids
-from ..protocols.common.tool_names import CalledTool
-from .arguments import assemble
-from .call import ActiveCall, Arguments, CopyCheck
-from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
+from ..model.messages import ToolCall
+from .call import ActiveCall, CopyCheck
+from .call_factory import CallFactory
 from .leaks import LeakedCall
 from .loop_detection import canonical
-from .name_matching import not_offered, resolve, schema_of
+from .name_matching import schema_of
 from .plan import Numbers, ToolPlan
 from .provider_run import is_run_by_provider
 from .reask import Rejected
 from .receipts import CallReceipt
-from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
+from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL
 from .rules.rule import Fix, shorten
-from .schema import compile_schema
 from .search import SearchCall
 
 # Stop reasons that say that the answer is incomplete. A cut call is then no fault of the upstream.
@@ -33,10 +27,9 @@ class CallTracker:
     __slots__ = (
         "_attempts",
         "_broken",
-        "_count",
-        "_given_out",
+        "_emitted",
+        "_factory",
         "_held",
-        "_ids",
         "_invalid",
         "_numbers",
         "_open",
@@ -53,10 +46,9 @@ class CallTracker:
         """The calls of this turn that Dragoman runs itself."""
         self._plan = plan
         self._numbers = numbers
-        self._count = 0
+        self._factory = CallFactory(plan)
         self._open: dict[int, ActiveCall] = {}
-        self._given_out: list[ActiveCall] = []
-        self._ids: set[str] = set()
+        self._emitted: list[ActiveCall] = []
         self._broken: list[ActiveCall] = []
         self._invalid: str | None = None
         self._held: list[tuple[ActiveCall, bool]] = []
@@ -68,7 +60,7 @@ class CallTracker:
 
         `mark` is an opening mark that was removed from the text before the call.
         """
-        call = self._new(event, part)
+        call = self._factory.make(event, part)
         if mark:
             reason = ANSWER_RULES[MARK_BEFORE_CALL]
             call.fixes = (Fix(MARK_BEFORE_CALL, "text", shorten(mark.strip()), "", reason),)
@@ -89,7 +81,7 @@ class CallTracker:
         call.hold(event.text)
         # A call that may be a copy of an earlier one is held until it differs or ends.
         held = call.may_copy or self._attempts or call.runs_here
-        if call.part.name and not held and self._give_earlier(call, out):
+        if call.part.name and not held and self._emit_earlier(call, out):
             self._release(call, out, event)
         else:
             call.held.change(len(event.text))
@@ -117,10 +109,10 @@ class CallTracker:
     def recover(self, found: LeakedCall, out: list[Event]) -> None:
         """Add a call that the model wrote as text."""
         part = ToolCall(id="", name=found.name)
-        call = self._new(BlockStart(-1, part), part)
+        call = self._factory.make(BlockStart(-1, part), part)
         call.hold(found.arguments)
         call.recovered = found.markup
-        self._give_earlier(call, out)
+        self._emit_earlier(call, out)
         self._close(call, True, out)
 
     def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:
@@ -138,8 +130,8 @@ class CallTracker:
         if held and (rejected := self._rejected(held, stop)):
             return rejected
         for call, ended in held:
-            self._give_out(call, ended, out)
-        cut = stop in _CUT and self._broken == self._given_out[-1:]
+            self._emit_call(call, ended, out)
+        cut = stop in _CUT and self._broken == self._emitted[-1:]
         if self._broken and not (cut and self._broken[0].shown):
             # The stop reason explains one cut call, the last one. Any other broken call is a failure.
             message = "the upstream's tool call is not complete: its arguments cannot be read"
@@ -161,51 +153,6 @@ class CallTracker:
         call = self._open.get(block)
         return call.block if call else None
 
-    def _new(self, event: BlockStart, upstream: ToolCall) -> ActiveCall:
-        names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
-        called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
-        hosted = self._plan.same and names.hosts(name)  # the client declared it by this name
-        if called is None and name and self._plan.undeclared is not None and not hosted:
-            name = self._plan.undeclared.out(name)
-        kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
-        part = ToolCall(
-            id=self._client_id(upstream.id),
-            name=name,
-            kind=kind if self._plan.custom else "function",
-            namespace=called.tool.namespace if called else upstream.namespace,
-            seal=upstream.seal,
-            extras=_extras(upstream, called),
-        )
-        part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
-        arguments = self._arguments(called, part, upstream)
-        call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
-        call.position = self._count
-        self._count += 1
-        search = self._plan.search
-        call.runs_here = bool(search) and called is not None and called.tool.name == search
-        call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
-        if called is None and name and not names.offers(upstream.name, upstream.namespace):
-            call.fault = not_offered(upstream.name, names)
-        return call
-
-    def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
-        if upstream.kind == "custom":
-            return FreeformText(self._plan.mode) if part.kind == "custom" else FreeformAsFunction()
-        if called is not None and called.wrapped and part.kind == "custom":
-            return FreeformFromFunction(part.name, self._plan.rules)
-        schema = compile_schema(None) if called is None else schema_of(called, self._plan.names)
-        return assemble(self._plan.mode, part.name, schema, self._plan.rules)
-
-    def _client_id(self, id: str) -> str:
-        if not id and self._plan.same and self._plan.ids.optional:
-            return ""  # Gemini 2 sends no ids, and its clients expect none
-        legal = call_ids.for_client(id, self._plan.ids) if id else ""
-        if not legal or legal in self._ids:
-            # The seed keeps a made-up id unique in the conversation: agents match results to calls by id.
-            legal = f"call_{self._plan.seed}_{len(self._ids)}"
-        self._ids.add(legal)
-        return legal
-
     def _originals(self, call: ActiveCall) -> list[ActiveCall]:
         """The earlier calls that `call` may repeat, by id or as text.
 
@@ -213,7 +160,7 @@ class CallTracker:
         """
         if not self._plan.rules.on(REPEATED_CALL):
             return []
-        earlier = [*self._given_out, *(held for held, _ in self._held)] if self._held else self._given_out
+        earlier = [*self._emitted, *(held for held, _ in self._held)] if self._held else self._emitted
         if call.runs_here:
             earlier = self.searches
         return [other for other in earlier if other.may_be_sent_again_as(call)]
@@ -225,8 +172,8 @@ class CallTracker:
                 return True
         return False
 
-    def _give_earlier(self, call: ActiveCall, out: list[Event]) -> bool:
-        """Give out the calls that began before `call`, so that the client gets all in the upstream's order.
+    def _emit_earlier(self, call: ActiveCall, out: list[Event]) -> bool:
+        """Emit the calls that began before `call`, so that the client gets all in the upstream's order.
 
         False if one of them may still turn out to be a copy: `call` waits for it.
         """
@@ -243,7 +190,7 @@ class CallTracker:
         return True
 
     def _close(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
-        """The call is over: give it out, or drop it with a receipt that says why."""
+        """The call is over: emit it, or drop it with a receipt that says why."""
         if call.outcome is not None:
             return
         ended = ended or self._needs_no_arguments(call)
@@ -261,18 +208,18 @@ class CallTracker:
         elif self._attempts:
             self._held.append((call, ended))
         else:
-            self._give_out(call, ended, out)
+            self._emit_call(call, ended, out)
 
     def _needs_no_arguments(self, call: ActiveCall) -> bool:
         """Whether the call has no arguments, its tool needs none, and another call followed.
 
         If the answer was cut, then a later call was cut, not this one.
         """
-        if call.received.strip() or call.position == self._count - 1 or call.called is None:
+        if call.received.strip() or call.position == self._factory.count - 1 or call.called is None:
             return False
         return schema_of(call.called, self._plan.names).fits({})
 
-    def _give_out(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
+    def _emit_call(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
         if call.recovered is not None and not call.assess(ended).complete:
             # A call from text is complete at once, so the client gets nothing of a broken one.
             call.refuse(ended)
@@ -287,14 +234,14 @@ class CallTracker:
         """The calls of the turn with their problems. Empty if all are valid or no attempt is left."""
         if not self._attempts or stop in _CUT:
             return ()
-        found = [Rejected(c.as_made, c.assess(ended).problems, c.fault is None) for c, ended in held]
+        found = [Rejected(c.as_written, c.assess(ended).problems, c.fault is None) for c, ended in held]
         if not any(item.problems for item in found):
             return ()
         self._attempts -= 1
         for call, ended in held:
             call.refuse(ended)
         again = [*(call for call, _ in held), *self.searches]
-        found += [Rejected(search.as_made, ()) for search in self.searches]
+        found += [Rejected(search.as_written, ()) for search in self.searches]
         self.searches = []
         self.receipts += [call.receipt(dropped="reasked") for call in again]
         return tuple(found)
@@ -307,7 +254,7 @@ class CallTracker:
 
     def _release(self, call: ActiveCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         call.release(next(self._numbers), out, last)
-        self._given_out.append(call)
+        self._emitted.append(call)
 
     def _finish(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
         outcome = call.finish(ended, out)
@@ -324,17 +271,4 @@ class CallTracker:
 def _search(call: ActiveCall) -> SearchCall:
     value = call.assess(True).value or {}
     query = value.get("query")
-    return SearchCall(call.part.id, call.as_made, query.strip() if isinstance(query, str) else "")
-
-
-def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
-    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one.
-
-    The client runs the tools that it declared. So for these the upstream's word that it runs the call itself
-    is dropped. Some servers send an unknown `type` with ordinary calls.
-    """
-    extras = upstream.extras
-    if called is not None and extras and RUN_BY_PROVIDER in extras:
-        extras = {name: value for name, value in extras.items() if name != RUN_BY_PROVIDER} or None
-    builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
-    return extras if builtin is None else {**(extras or {}), "builtin": builtin}
+    return SearchCall(call.part.id, call.as_written, query.strip() if isinstance(query, str) else "")

@@ -9,25 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from ..protocols.common.freeform import PARAMETERS
-from .arguments import Fragments, Mode, Outcome, assemble
+from .arguments import Fragments, HeldArguments, Mode, Outcome, assemble
 from .rules import Rules
 from .schema import compile_schema
-
-
-class _UntilTheEnd:
-    """Holds all fragments until `finish`."""
-
-    whole = False
-
-    def __init__(self, fragments: Fragments | None = None) -> None:
-        self.fragments = fragments or Fragments()
-
-    def feed(self, fragment: str) -> str:
-        self.fragments.hold(fragment)
-        return ""
-
-    def release(self) -> str:
-        return ""
 
 
 class FreeformText:
@@ -53,7 +37,7 @@ class FreeformText:
         return _outcome(text, text, complete=True) if ended else _outcome("", "", complete=False)
 
 
-class FreeformFromFunction(_UntilTheEnd):
+class FreeformFromFunction(HeldArguments):
     """A freeform call that the upstream sent as a function: the member `input` is the text."""
 
     def __init__(self, name: str, rules: Rules) -> None:
@@ -68,15 +52,18 @@ class FreeformFromFunction(_UntilTheEnd):
         return msgspec.structs.replace(outcome, text=value, rest=value)
 
 
-class FreeformAsFunction(_UntilTheEnd):
+class FreeformAsFunction(HeldArguments):
     """A freeform call for a client that knows only functions."""
+
+    def __init__(self) -> None:
+        super().__init__(Fragments())
 
     def finish(self, *, ended: bool) -> Outcome:
         text = msgspec.json.encode({"input": self.fragments.received}).decode()
         return _outcome(text, text, complete=ended)
 
 
-class KnownArguments(_UntilTheEnd):
+class AssembledArguments(HeldArguments):
     """Arguments that were assembled before any of them is sent."""
 
     def __init__(self, outcome: Outcome, fragments: Fragments) -> None:

@@ -30,7 +30,7 @@ class Rejected(msgspec.Struct, frozen=True):
     """Whether the client declared the tool."""
 
 
-class Turns:
+class TurnJoiner:
     """Joins several turns with the upstream into one answer: one start, the sum of the usage."""
 
     __slots__ = ("_again", "_answer", "_earlier")

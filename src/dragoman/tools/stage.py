@@ -3,7 +3,7 @@
 - Calls get legal, unique ids and the client's tool names.
 - Arguments go through the assembly that the client wants.
 - Ghost calls are dropped, and calls that the model wrote as text are recovered.
-- The stop reason matches the calls that were given out.
+- The stop reason matches the calls that the client got.
 
 Blocks get new numbers, because some vanish and some are added. An event that needs no change goes on as the
 same object: that is how the exchange knows that a frame may pass verbatim.
@@ -42,7 +42,7 @@ from .text import TextStage
 
 _UNCHANGED = frozenset({UsageSeen, Ping, Unknown})
 # Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
-# after a call (ollama#7963, vllm#25054). So the calls that were given out decide between them.
+# after a call (ollama#7963, vllm#25054). So the calls that the client got decide between them.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
 

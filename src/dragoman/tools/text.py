@@ -101,7 +101,7 @@ class TextStage:
             pieces = self._filters.feed(text)
             self._last = event
             if pieces != [text]:
-                self._give(pieces, out)
+                self._emit(pieces, out)
                 return
             number = self._open_text(out)
         else:
@@ -137,7 +137,7 @@ class TextStage:
     def end_block(self, event: BlockEnd, out: list[Event]) -> bool:
         """End a block. False if it is neither text nor reasoning."""
         if self._text is not None and event.block == self._text.block:
-            self._give(self._filters.flush(), out)
+            self._emit(self._filters.flush(), out)
             if not self._mark:
                 self._end_text(event, out)
             return True
@@ -158,7 +158,7 @@ class TextStage:
         mark, self._mark = self._mark, ""
         if mark:
             if not call:
-                self._give([mark], out)
+                self._emit([mark], out)
             self._end_text(None, out)
         ended, self._ended = self._ended, None
         if ended is not None and self._reasoning_leaks is not None:
@@ -171,9 +171,9 @@ class TextStage:
     def end(self, out: list[Event]) -> None:
         """The answer is over."""
         if self._text is not None:
-            self._give(self._filters.flush(), out)
+            self._emit(self._filters.flush(), out)
             mark, self._mark = self._mark, ""
-            self._give([mark] if mark else [], out)
+            self._emit([mark] if mark else [], out)
         self._end_text(None, out)
         ended, self._ended = self._ended, None
         if self._thinking:
@@ -207,7 +207,7 @@ class TextStage:
         if number is not None:
             out.append(event if number == event.block else BlockEnd(number))
 
-    def _give(self, pieces: list[Piece], out: list[Event]) -> None:
+    def _emit(self, pieces: list[Piece], out: list[Event]) -> None:
         for piece in pieces:
             match piece:
                 case str():
@@ -215,7 +215,7 @@ class TextStage:
                     known = last is not None and last.block == number and last.text == piece
                     out.append(last if last is not None and known else TextDelta(number, piece))
                 case Thinking(text):
-                    self._give_tagged(text, out)
+                    self._emit_tagged(text, out)
                 case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
@@ -228,8 +228,8 @@ class TextStage:
                     self.cut = piece
                     return
 
-    def _give_tagged(self, text: str, out: list[Event]) -> None:
-        """Give out reasoning that arrived in tags, unless the server sent the same in its own field."""
+    def _emit_tagged(self, text: str, out: list[Event]) -> None:
+        """Emit reasoning that arrived in tags, unless the server sent the same in its own field."""
         if self._text_out is not None:
             self._close_text(None, out)
         text = self._repeat.new_part(text) if self._repeat is not None else text
@@ -255,11 +255,11 @@ class TextStage:
             self._text_out = number = next(self._numbers)
             start = self._text
             out.append(start if start is not None and start.block == number else BlockStart(number, Text()))
-            self._give_citations(number, out)
+            self._emit_citations(number, out)
         return self._text_out
 
-    def _give_citations(self, number: int, out: list[Event]) -> None:
-        """Give out the citations that waited for their text."""
+    def _emit_citations(self, number: int, out: list[Event]) -> None:
+        """Emit the citations that waited for their text."""
         if self._citations:
             out += [c if c.block == number else CitationAdded(number, c.citation) for c in self._citations]
             self._citations.clear()

@@ -10,9 +10,10 @@ that did not ask for a stream gets an encoder that writes nothing before the end
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..model.errors import DragomanError, UpstreamError
-from ..model.events import NO_USAGE, BlockStart, End, Event, Failed, UsageSeen
+from ..model.events import NO_USAGE, BlockStart, End, Event, Failed, Usage, UsageSeen
 from ..model.messages import Notice, Request, Search, Text, Tool
 from ..model.order import Order
 from ..protocols.base import ClientProtocol, Encoder
@@ -20,7 +21,8 @@ from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol, upstream_protocol
 from ..tools import reask, search
-from ..tools.reask import Rejected, Turns
+from ..tools.reask import Rejected, TurnJoiner
+from ..tools.receipts import CallReceipt
 from ..tools.search import SearchCall
 from ..tools.stage import ToolStage
 from ..wire.frames import Frame, is_utf8
@@ -42,10 +44,26 @@ class Exchange:
     """
 
     __slots__ = (
-        "_citing", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passthrough",
+        "_citations", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passthrough",
         "_reader", "_same", "_sequencer", "_stage", "_summary", "_turns", "_upstream", "failure",
         "meaningful", "over", "receipts", "started", "tap", "text_only", "usage",
     )  # fmt: skip
+
+    failure: Failed | None
+    """Set if the answer ended with an error. If not `started`, an HTTP status can still report it."""
+    started: bool
+    """Has `feed` or `close` returned any bytes for the client?"""
+    meaningful: bool
+    """Has the answer any content? Until then, another upstream can replace this one."""
+    over: bool
+    """The client has its whole answer. The rest of the upstream's stream is not needed."""
+    tap: Callable[[list[Event]], None] | None
+    """Called with the events that go to the client."""
+    receipts: list[CallReceipt]
+    """One receipt for each tool call."""
+    usage: Usage
+    text_only: bool
+    """Are all blocks so far plain text?"""
 
     def __init__(
         self,
@@ -55,46 +73,40 @@ class Exchange:
         tools: Sequence[Tool] | ToolNames = (),
         options: Options | None = None,
     ) -> None:
-        options = options or Options()
-        self.failure: Failed | None = None
-        """Set if the answer ended with an error. If not `started`, an HTTP status can still report it."""
-        self.started = False
-        """Has `feed` or `close` returned any bytes for the client?"""
-        self.meaningful = False
-        """Has the answer any content? Until then, another upstream can replace this one."""
-        self.over = False
-        """The client has its whole answer. The rest of the upstream's stream is not needed."""
-        self.tap: Callable[[list[Event]], None] | None = None
-        """Called with the events that go to the client."""
-        self.usage = NO_USAGE
-        self.text_only = True
-        """Are all blocks so far plain text?"""
+        self._options = options = options or Options()
         self._upstream = upstream_protocol(upstream)
         self._client = client if isinstance(client, ClientProtocol) else client_protocol(client)
         self._same = self._upstream.name == self._client.name
-        self._options = options
-        self._turns = Turns() if options.invalid == "reask" or options.search else None
-        self._citing: CitationStage | None = None
-        """Set after the first search: later text may cite the found pages."""
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._stage = ToolStage(tool_plan(options, self._client, names, same=self._same))
-        self.receipts = self._stage.receipts
-        """One receipt for each tool call."""
         self._sequencer = BlockSequencer() if self._client.serial else None
-        stream = options.stream
-        self._encoder: Encoder = (
-            self._client.stream_encoder(options) if stream else BodyEncoder(self._client, options)
-        )
-        self._passthrough: VerbatimPassthrough | None = None
-        """Set as long as the upstream's own frames may go out."""
-        self._summary: SummaryStage | None = None
-        if options.compact and self._client.compaction is not None:
-            self._summary = SummaryStage(self._client.compaction.part, options.id)
-        # No pass-through if calls differ from the upstream's frames by design: sent in one piece (`whole`),
-        # asked for again (`reask`), or freeform calls written as functions.
-        elif self._same and self._turns is None and options.mode != "whole" and options.freeform == "custom":
-            self._passthrough = VerbatimPassthrough(self._encoder)
+        make_encoder = self._client.stream_encoder if options.stream else partial(BodyEncoder, self._client)
+        self._encoder: Encoder = make_encoder(options)
+        self._turns = TurnJoiner() if options.invalid == "reask" or options.search else None
+        self._citations: CitationStage | None = None
+        """Set after the first search: later text may cite the found pages."""
+        self._summary = self._summary_stage()
+        self._passthrough = VerbatimPassthrough(self._encoder) if self._may_pass_verbatim() else None
+        self.failure = self.tap = None
+        self.started = self.meaningful = self.over = False
+        self.usage = NO_USAGE
+        self.text_only = True
+        self.receipts = self._stage.receipts
         self._prepare_decoder()
+
+    def _summary_stage(self) -> SummaryStage | None:
+        compaction = self._client.compaction if self._options.compact else None
+        return None if compaction is None else SummaryStage(compaction.part, self._options.id)
+
+    def _may_pass_verbatim(self) -> bool:
+        """May the upstream's own frames go out, as long as nothing in them needs a correction?
+
+        No, if the client's calls differ from the upstream's by design: sent in one piece (`whole`), asked for
+        again (`reask`), or freeform calls written as functions.
+        """
+        options = self._options
+        by_design = self._turns is not None or options.mode == "whole" or options.freeform != "custom"
+        return self._same and self._summary is None and not by_design
 
     def _prepare_decoder(self) -> None:
         """Start reading a new answer of the upstream: the first one, or the next one under `reask`."""
@@ -123,9 +135,9 @@ class Exchange:
 
         If the client has calls to run, this ends its answer. Otherwise continue with `again`.
         """
-        self._citing = self._citing or CitationStage()
-        self._citing.add(found)
-        data = self._give(self._stage.searched(found), [])
+        self._citations = self._citations or CitationStage()
+        self._citations.add(found)
+        data = self._encode(self._stage.searched(found), [])
         self.started = self.started or bool(data)
         return data
 
@@ -201,12 +213,12 @@ class Exchange:
             outgoing = self._sequencer.process(outgoing)
         if self._summary is not None:
             outgoing = self._summary.process(outgoing)
-        return self._give(outgoing, decoded, frame)
+        return self._encode(outgoing, decoded, frame)
 
-    def _give(self, outgoing: list[Event], decoded: list[Event], frame: Frame | None = None) -> bytes:
+    def _encode(self, outgoing: list[Event], decoded: list[Event], frame: Frame | None = None) -> bytes:
         """The client's bytes for `outgoing`. `decoded` are the upstream's events in `frame`."""
-        if self._citing is not None:
-            outgoing = self._citing.process(outgoing)
+        if self._citations is not None:
+            outgoing = self._citations.process(outgoing)
         if outgoing:
             for event in outgoing:
                 if type(event) in _STATE_EVENTS:

@@ -2,5 +2,6 @@
 
 from .assembly import LiveArguments, Mode, Outcome, WholeArguments, assemble
 from .fragments import Fragments
+from .held import HeldArguments
 
-__all__ = ["Fragments", "LiveArguments", "Mode", "Outcome", "WholeArguments", "assemble"]
+__all__ = ["Fragments", "HeldArguments", "LiveArguments", "Mode", "Outcome", "WholeArguments", "assemble"]

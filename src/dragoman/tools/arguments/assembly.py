@@ -1,7 +1,7 @@
 """Assembles the arguments of one tool call from fragments: `live` while they arrive, or `whole` at the end.
 
-Both are the same machine. `live` gives out what is certain after each fragment; `whole` gives out everything
-at the end. The output depends only on the characters, never on how they were cut into fragments. So both
+Both are the same machine. `live` emits what is certain after each fragment; `whole` emits everything at the
+end. The output depends only on the characters, never on how they were cut into fragments. So both
 give the same text for every input and every chunking, or both report that the call is broken.
 """
 
@@ -21,6 +21,7 @@ from ..schema import ToolSchema
 from .context import CallContext, Inner
 from .corrector import Corrector
 from .fragments import Fragments
+from .held import HeldArguments
 from .shape import candidates
 
 Mode = Literal["live", "whole"]
@@ -43,7 +44,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class LiveArguments:
-    """Gives out the corrected text as it becomes certain."""
+    """Emits the corrected text as it becomes certain."""
 
     __slots__ = ("_after", "_call", "_corrector", "_decided", "_not_an_object", "fragments")
 
@@ -230,24 +231,14 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
     return outcome.text, outcome.value, list(outcome.fixes)
 
 
-class WholeArguments:
-    """Gives out the corrected text at the end, in one piece."""
+class WholeArguments(HeldArguments):
+    """Emits the corrected text at the end, in one piece."""
 
-    whole = False  # nothing is read before the end
-
-    __slots__ = ("_inner", "fragments")
+    __slots__ = ("_inner",)
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
         self._inner = LiveArguments(name, schema, rules)
-        self.fragments = self._inner.fragments
-
-    def feed(self, fragment: str) -> str:
-        """Take the next fragment. Nothing goes to the client yet."""
-        self.fragments.hold(fragment)
-        return ""
-
-    def release(self) -> str:
-        return ""
+        super().__init__(self._inner.fragments)
 
     def finish(self, *, ended: bool | None = None) -> Outcome:
         """The call is over. The corrected text is the outcome's `rest`."""

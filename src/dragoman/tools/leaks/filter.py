@@ -172,7 +172,7 @@ class LeakFilter:
         buffer, self._held = self._held + text, ""
         while buffer or (last and self._block):
             if not self._recovering:
-                self._give_text(buffer)
+                self._emit_text(buffer)
                 return
             if self._block is not None:
                 buffer = self._in_block(self._block, buffer, last)
@@ -220,10 +220,10 @@ class LeakFilter:
             return self._at_line_start(buffer, line)
         if mark is None:
             keep = len(buffer) if last else self._safe_length(buffer)
-            self._give_text(buffer[:keep])
+            self._emit_text(buffer[:keep])
             self._held = buffer[keep:]
             return ""
-        self._give_text(buffer[: mark.start()])
+        self._emit_text(buffer[: mark.start()])
         if mark.group()[0] == _TICK:
             return self._open_code(buffer, mark.start())
         return self._at_mark(mark.group(), buffer[mark.start() :])
@@ -244,7 +244,7 @@ class LeakFilter:
         return None
 
     def _at_line_start(self, buffer: str, line: re.Match[str]) -> str:
-        self._give_text(buffer[: line.start(2)])
+        self._emit_text(buffer[: line.start(2)])
         if line[2].startswith(_TILDES):
             return self._open_code(buffer, line.start(2))
         self._open(TAGGED if line[3] else LINE_FORMATS[line[2]], line[2])
@@ -260,7 +260,7 @@ class LeakFilter:
         # there, or part of the sentence.
         plain = mark[1].isalpha()
         if self._line.lstrip().startswith(">") or (plain and _is_quotation(self._line)):
-            self._give_text(mark)
+            self._emit_text(mark)
             return buffer[len(mark) :]
         before = _ending("", self.line_end)
         inline = bool(self._line.strip()) if plain else before in QUOTES
@@ -286,7 +286,7 @@ class LeakFilter:
 
     def _in_span(self, span: OpaqueSpan, buffer: str, last: bool) -> str:
         end, after = span.read(buffer, last=last)
-        self._give_text(buffer[:end])
+        self._emit_text(buffer[:end])
         self._span = after
         if after is span:
             self._held = buffer[end:]
@@ -301,7 +301,7 @@ class LeakFilter:
         self._block = None
         raw = gap + block.text[: outcome.length]
         if outcome.calls:
-            self._give_calls(outcome, raw)
+            self._emit_calls(outcome, raw)
         elif outcome.frame:
             self._out += [self._ends.flush(), FrameTokens(raw)]
             self.framed += raw.strip()
@@ -309,19 +309,19 @@ class LeakFilter:
             self._line = self.line_end = ""
         else:
             self._expected = None
-            self._give_text(raw)
+            self._emit_text(raw)
             self._span = UndeclaredMarkup(outcome.skip) if outcome.skip else None
             self._recovering = not outcome.overflow
         return block.text[outcome.length :]
 
-    def _give_calls(self, outcome: BlockOutcome, raw: str) -> None:
+    def _emit_calls(self, outcome: BlockOutcome, raw: str) -> None:
         self._out.append(self._ends.flush())
         for name, arguments in outcome.calls:
             self._out.append(LeakedCall(name, arguments, outcome.markup, raw))
             raw = ""
         self._expected, self._line, self.line_end, self._inside = AFTER_CALL, "", "", False
 
-    def _give_text(self, text: str) -> None:
+    def _emit_text(self, text: str) -> None:
         if not text:
             return
         self._extend_line(text)

@@ -19,7 +19,7 @@ THINK_TAGS = "think-tags"
 
 ANSWER_RULES: dict[str, str] = {
     TOOL_NAME: "A tool name with another spelling, a namespace or a control token becomes the declared name.",
-    REPEATED_CALL: "A call that arrives twice (same id, or as text and as a call) is given out once.",
+    REPEATED_CALL: "A call that arrives twice (same id, or as text and as a call) reaches the client once.",
     CALL_IN_TEXT: "A call of a declared tool that the model wrote as text, outside code, becomes a call.",
     CALL_IN_REASONING: "A call of a declared tool in the reasoning becomes a call, if nothing follows it.",
     MARK_BEFORE_CALL: "A mark such as <tool_call> at the end of the text before a call is dropped.",

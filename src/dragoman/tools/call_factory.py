@@ -1,0 +1,88 @@
+"""Makes the client's call of an upstream's call: the name, the id and the kind that the client knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..model.events import BlockStart
+from ..model.messages import RUN_BY_PROVIDER, ToolCall
+from ..protocols.common import call_ids
+from ..protocols.common.tool_names import CalledTool
+from .arguments import assemble
+from .call import ActiveCall, Arguments
+from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
+from .name_matching import not_offered, resolve, schema_of
+from .plan import ToolPlan
+from .rules.answer_rules import TOOL_NAME
+from .schema import compile_schema
+
+
+class CallFactory:
+    """Makes the calls of one answer. No two of them have the same id."""
+
+    __slots__ = ("_ids", "_plan", "count")
+
+    def __init__(self, plan: ToolPlan) -> None:
+        self.count = 0
+        """The number of calls so far."""
+        self._plan = plan
+        self._ids: set[str] = set()
+
+    def make(self, event: BlockStart, upstream: ToolCall) -> ActiveCall:
+        """The call that `event` begins. `upstream` is the call as the upstream sent it."""
+        names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
+        called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
+        hosted = self._plan.same and names.hosts(name)  # the client declared it by this name
+        if called is None and name and self._plan.undeclared is not None and not hosted:
+            name = self._plan.undeclared.out(name)
+        kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
+        part = ToolCall(
+            id=self._client_id(upstream.id),
+            name=name,
+            kind=kind if self._plan.custom else "function",
+            namespace=called.tool.namespace if called else upstream.namespace,
+            seal=upstream.seal,
+            extras=_extras(upstream, called),
+        )
+        part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
+        arguments = self._arguments(called, part, upstream)
+        call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
+        call.position = self.count
+        self.count += 1
+        search = self._plan.search
+        call.runs_here = bool(search) and called is not None and called.tool.name == search
+        call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
+        if called is None and name and not names.offers(upstream.name, upstream.namespace):
+            call.fault = not_offered(upstream.name, names)
+        return call
+
+    def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
+        if upstream.kind == "custom":
+            return FreeformText(self._plan.mode) if part.kind == "custom" else FreeformAsFunction()
+        if called is not None and called.wrapped and part.kind == "custom":
+            return FreeformFromFunction(part.name, self._plan.rules)
+        schema = compile_schema(None) if called is None else schema_of(called, self._plan.names)
+        return assemble(self._plan.mode, part.name, schema, self._plan.rules)
+
+    def _client_id(self, id: str) -> str:
+        if not id and self._plan.same and self._plan.ids.optional:
+            return ""  # Gemini 2 sends no ids, and its clients expect none
+        legal = call_ids.for_client(id, self._plan.ids) if id else ""
+        if not legal or legal in self._ids:
+            # The seed keeps a made-up id unique in the conversation: agents match results to calls by id.
+            legal = f"call_{self._plan.seed}_{len(self._ids)}"
+        self._ids.add(legal)
+        return legal
+
+
+def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
+    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one.
+
+    The client runs the tools that it declared. So for these the upstream's word that it runs the call itself
+    is dropped. Some servers send an unknown `type` with ordinary calls.
+    """
+    extras = upstream.extras
+    if called is not None and extras and RUN_BY_PROVIDER in extras:
+        extras = {name: value for name, value in extras.items() if name != RUN_BY_PROVIDER} or None
+    builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
+    return extras if builtin is None else {**(extras or {}), "builtin": builtin}
