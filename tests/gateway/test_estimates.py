@@ -1,11 +1,8 @@
 """Token estimates are close to a tokenizer's count for every kind of prompt."""
 
-import doctest
-
 import pytest
 
 from dragoman.model.messages import Media, Message, Request, Text, ToolCall, ToolResult
-from dragoman.routing import token_estimate
 from dragoman.routing.token_estimate import prompt_length, prompt_tokens, text_tokens
 
 PROSE = "The interpreter carries every word between two courts that share no language, and loses none. "
@@ -17,10 +14,6 @@ COUNTED = [
     ("2026-11-15,1234,0.5678,42\\n" * 20, 340, 0.35),
     ("每个工具调用都完整、有效且只到达一次。" * 20, 280, 0.35),
 ]
-
-
-def test_the_example() -> None:
-    assert doctest.testmod(token_estimate).failed == 0
 
 
 @pytest.mark.parametrize(("text", "tokens", "off"), COUNTED)

@@ -145,7 +145,7 @@ def renewal(expires: float, now: float) -> float:
 def parse_time(value: Json) -> float | None:
     """A point in time as programs write it: seconds, milliseconds, or ISO 8601.
 
-    >>> moment(1_700_000_000), moment(1_700_000_000_000), moment("2023-11-14T22:13:20Z")
+    >>> parse_time(1_700_000_000), parse_time(1_700_000_000_000), parse_time("2023-11-14T22:13:20Z")
     (1700000000.0, 1700000000.0, 1700000000.0)
     """
     number = _number(value)
