@@ -150,5 +150,5 @@ def test_the_address_of_redis_may_be_in_a_variable_or_a_file(tmp_path: Path) -> 
     for written in ("env:PLACE", f"file:{tmp_path}/address", "redis://one"):
         found = loads(config("http://127.0.0.1:9", server=f'redis = "{written}"'), env={}).server.redis
         assert found is not None
-        assert found.secret({"PLACE": "redis://one"}).reveal() == "redis://one"
+        assert found.resolve({"PLACE": "redis://one"}, "server.redis").reveal() == "redis://one"
         assert "redis://one" not in repr(found)

@@ -35,7 +35,7 @@ class NameRule(msgspec.Struct, frozen=True):
     """The tool names that a protocol accepts."""
 
     pattern: str
-    max_length: int
+    max_length: int = msgspec.field(name="longest")  # its name in recordings
     custom: bool = False
     """Does it support freeform tools? Otherwise they become functions with one string `input`."""
     namespaces: bool = False

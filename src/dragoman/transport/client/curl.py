@@ -81,7 +81,7 @@ class _CurlClient:
 
     async def close(self) -> None:
         for transfer in tuple(self._running):
-            transfer.drop(CutOff("was not read to its end"))
+            transfer.drop(CutOff("was not read to its end, because this process stops"))
         if self._rest is not None:
             self._rest.cancel()
             self._rest = None
