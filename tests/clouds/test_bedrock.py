@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import boto3
 import pytest
 from anthropic import Anthropic, AnthropicBedrock, AnthropicBedrockMantle
 from botocore.config import Config
-from openai import OpenAI
+from openai import OpenAI, providers
 from support import aws
 from support.serving import Serve
-from support.stand_in import StandIn, as_json, standing_in
+from support.stand_in import StandIn, as_json, events, standing_in
+from test_azure import RESPONSE
+
+from dragoman.config import loads
 
 MODELS = [
     "anthropic.claude-3-5-sonnet-20240620-v1:0",
@@ -141,6 +144,41 @@ def test_mantle_signs_for_a_service_of_its_own(cloud: StandIn, serve: Serve) -> 
     ours = cloud.only
     assert (ours.method, ours.path) == (expected.method, expected.path)
     assert aws.signer(ours, cloud.url, service="bedrock-mantle") == "AKIAFIRST"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("endpoint", ["runtime", "mantle"])
+def test_openais_protocol_is_asked_as_its_sdk_asks(
+    cloud: StandIn, serve: Serve, endpoint: Literal["runtime", "mantle"], stream: bool
+) -> None:
+    name, service = {"runtime": ("bedrock", "bedrock"), "mantle": ("bedrock-mantle", "bedrock-mantle")}[
+        endpoint
+    ]
+    cloud.answer = lambda sent: (
+        events(("response.completed", {"type": "response.completed", "response": RESPONSE}))
+        if stream
+        else as_json(RESPONSE)
+    )
+    place = providers.bedrock(
+        endpoint=endpoint, region="us-east-1", base_url=f"{cloud.url}/openai/v1", profile=None,
+        access_key_id="AKIAFIRST", secret_access_key=aws.KEYS["AKIAFIRST"],
+    )  # fmt: skip
+    asked: dict[str, Any] = {"model": "openai.gpt-oss-120b", "input": "Hello", "stream": stream}
+    answer: Any = OpenAI(provider=place, max_retries=0).responses.create(**asked)
+    for _ in answer if stream else ():
+        pass
+    theirs = cloud.only
+    text = f'[upstreams.{name}]\nprotocol = "openai-responses"\nregion = "us-east-1"\ncredential = "aws"\n'
+    usual = providers.bedrock(endpoint=endpoint, region="us-east-1", api_key="x")
+    assert f"{OpenAI(provider=usual).base_url}responses" == loads(text).upstreams[name].url("/v1/responses")
+    with serve(f'{text}base_url = "{cloud.url}/openai/v1"') as gateway:
+        client = OpenAI(base_url=f"{gateway.url}/v1", api_key="x", max_retries=0)
+        answer = client.responses.create(**asked | {"model": f"{name}/openai.gpt-oss-120b"})
+        for _ in answer if stream else ():
+            pass
+    ours = cloud.only
+    assert (ours.method, ours.path, ours.json) == (theirs.method, theirs.path, theirs.json)
+    assert aws.signer(ours, cloud.url, service=service) == aws.signer(theirs, cloud.url, service=service)
 
 
 @pytest.mark.parametrize("model", ["..", "."])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +121,62 @@ def test_a_refusal_says_why(cloud: StandIn, serve: Serve) -> None:
     assert isinstance(error, APIStatusError)
     assert error.status_code == 400
     assert "model identifier is invalid" in error.message
+
+
+NAMED = {
+    # The header that names an error, the status at AWS, and what the client is told.
+    "ServiceQuotaExceededException": (400, 429, "rate_limit_error"),
+    "ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/": (
+        400,
+        429,
+        "rate_limit_error",
+    ),
+    "ExpiredTokenException": (403, 403, "authentication_error"),
+    "AccessDeniedException": (403, 403, "permission_error"),
+    "ValidationException": (400, 400, "invalid_request_error"),
+    "ModelNotReadyException": (429, 429, "overloaded_error"),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_header_names_the_error(cloud: StandIn, serve: Serve, name: str) -> None:
+    """The body of an error has no name, and the status of some is 400, though the request is right."""
+    status, told, kind = NAMED[name]
+    cloud.answer = lambda sent: Answer(
+        b'{"message":"so it is"}', "application/json", status, {"x-amzn-ErrorType": name}
+    )
+    with serve(config(cloud, "anthropic")) as gateway:
+        error, _ = ask(gateway.url)
+    assert isinstance(error, APIStatusError)
+    body: Any = error.body
+    assert (error.status_code, body["error"]) == (told, {"type": kind, "message": "so it is"})
+
+
+def test_a_used_up_quota_of_one_account_moves_to_the_next(
+    cloud: StandIn, serve: Serve, tmp_path: Path
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    profiles = {"first": "AKIAFIRST", "second": "AKIASECOND"}
+    lines = (
+        f"[{name}]\naws_access_key_id = {key}\naws_secret_access_key = {aws.KEYS[key]}\n"
+        for name, key in profiles.items()
+    )
+    (tmp_path / ".aws" / "credentials").write_text("".join(lines))
+
+    def refuse_once(sent: Sent) -> Answer:
+        if len(cloud.sent) > 1:
+            return aws.bedrock(sent)
+        headers = {"x-amzn-ErrorType": "ServiceQuotaExceededException"}
+        return Answer(b'{"message":"over your quota"}', "application/json", 400, headers)
+
+    cloud.answer = refuse_once
+    text = config(cloud, "anthropic").replace(
+        'credential = "aws"', 'credentials = [{ aws = "first" }, { aws = "second" }]'
+    )
+    with serve(text) as gateway:
+        message, _ = ask(gateway.url)
+    assert message.stop_reason == "tool_use"
+    assert {aws.signer(sent, cloud.url) for sent in cloud.sent} == set(profiles.values())
 
 
 def test_a_model_that_failed_is_not_the_clients_fault(cloud: StandIn, serve: Serve) -> None:

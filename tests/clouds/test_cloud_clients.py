@@ -6,10 +6,21 @@ from typing import Any
 
 import boto3
 import pytest
-from anthropic import AnthropicBedrock, AnthropicVertex, APIError, APIStatusError
+from anthropic import (
+    AnthropicBedrock,
+    AnthropicBedrockMantle,
+    AnthropicFoundry,
+    AnthropicVertex,
+    APIError,
+    APIStatusError,
+)
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from google import genai
+from google.genai import errors, types
+from google.oauth2.credentials import Credentials
 from support import aws
+from support.plain_http import post
 from support.serving import Serve
 from support.stand_in import Answer, Sent, StandIn, as_json, events, standing_in
 from test_vertex import CHAT
@@ -258,3 +269,57 @@ def test_wrong_betas_are_refused(upstream: StandIn, serve: Serve) -> None:
         status, body = gateway.loop.run(gateway.ask("/model/m/invoke", {**ASKED, "anthropic_beta": "x"}))
     assert (status, upstream.sent) == (400, [])
     assert b"anthropic_beta: must be a list of strings" in body
+
+
+def google(url: str) -> genai.Client:
+    """Google's SDK in its mode for Vertex AI."""
+    options = types.HttpOptions(base_url=url)
+    token = Credentials("the-gateways-key")
+    return genai.Client(
+        vertexai=True, project="p", location="global", credentials=token, http_options=options
+    )
+
+
+def test_googles_sdk_in_its_mode_for_vertex(upstream: StandIn, serve: Serve) -> None:
+    with serve(f'keys = ["the-gateways-key"]\n{config(upstream)}') as gateway:
+        client = google(gateway.url)
+        models = client.models
+        whole = models.generate_content(model="gemini-3-pro", contents="Read a.py")
+        streamed = [*models.generate_content_stream(model="gemini-3-pro", contents="Read a.py")]
+        assert models.count_tokens(model="gemini-3-pro", contents="Read a.py").total_tokens == 42
+    [call] = whole.function_calls or []
+    assert (whole.text, call.name, call.args) == ("Let me see.", "read", {"path": "a.py"})
+    assert "".join(chunk.text or "" for chunk in streamed) == "Let me see."
+    assert streamed[-1].usage_metadata is not None
+    assert {sent.json["model"] for sent in upstream.sent} == {"gemini-3-pro"}
+    assert "the-gateways-key" not in str(upstream.sent)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_vertex_with_an_api_key_names_no_project(upstream: StandIn, serve: Serve, version: str) -> None:
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Read a.py"}]}]}
+    with serve(config(upstream)) as gateway:
+        got = post(f"{gateway.url}/{version}/publishers/google/models/m:generateContent", asked)
+    assert got.json["candidates"][0]["finishReason"] == "STOP"
+    assert upstream.only.json["model"] == "m"
+
+
+def test_what_googles_sdk_reads_of_an_error(upstream: StandIn, serve: Serve) -> None:
+    error = {"type": "error", "error": {"type": "rate_limit_error", "message": "so it is"}}
+    upstream.answer = lambda sent: as_json(error, 429)
+    with serve(config(upstream)) as gateway:
+        client = google(gateway.url)
+        with pytest.raises(errors.ClientError, match="so it is") as caught:
+            client.models.generate_content(model="m", contents="hi")
+        assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED")
+        with pytest.raises(errors.ClientError, match="does not exist") as caught:
+            client.models.embed_content(model="m", contents="hi")
+        assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("sdk", [AnthropicFoundry, AnthropicBedrockMantle])
+def test_other_modes_ask_at_the_usual_paths(upstream: StandIn, serve: Serve, sdk: Any) -> None:
+    more = {"aws_region": "us-east-1"} if sdk is AnthropicBedrockMantle else {}
+    with serve(f'keys = ["the-gateways-key"]\n{config(upstream)}') as gateway:
+        client = sdk(base_url=gateway.url, api_key="the-gateways-key", max_retries=0, **more)
+        assert client.messages.create(**ASKED, model=MODEL).to_dict()["content"] == aws.message()["content"]

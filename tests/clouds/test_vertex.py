@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google import genai
 from google.genai import types
 from google.oauth2.credentials import Credentials
-from openai import OpenAI
+from openai import OpenAI, providers
 from support import aws
 from support.plain_http import post
 from support.serving import Serve
 from support.stand_in import Answer, Sent, StandIn, as_json, events, standing_in
+from test_azure import RESPONSE
 
 from dragoman.config import ConfigError, loads
 
@@ -222,6 +223,22 @@ def test_the_openai_compatible_endpoint(cloud: StandIn, serve: Serve) -> None:
     ours = to_vertex(cloud)
     assert ours.path == "/v1/projects/my-project/locations/us-east5/endpoints/openapi/chat/completions"
     assert ours.json["model"] == "google/gemini-2.5-pro"
+
+
+def test_openais_own_models_are_asked_as_its_sdk_asks(cloud: StandIn, google: Google, serve: Serve) -> None:
+    google.answer = lambda sent: as_json(RESPONSE)
+    root = "/v1/projects/my-project/locations/us-east5/publishers/openai/v1"
+    usual = providers.vertex(project="my-project", location="us-east5", token_provider=lambda: "x")
+    assert str(OpenAI(provider=usual).base_url).rstrip("/") == f"{HOSTS['us-east5']}{root}"
+    place = providers.vertex(base_url=cloud.url + root, token_provider=lambda: "ya29.theirs")
+    OpenAI(provider=place, max_retries=0).responses.create(model="gpt-5.6", input="Hello")
+    theirs = to_vertex(cloud)
+    with serve(config(cloud, 'protocol = "openai-responses"')) as gateway:
+        client = OpenAI(base_url=f"{gateway.url}/v1", api_key="x")
+        client.responses.create(model="vertex/gpt-5.6", input="Hello")
+    ours = to_vertex(cloud)
+    assert (ours.method, ours.path, ours.json) == (theirs.method, theirs.path, theirs.json)
+    assert ours.headers["authorization"] == "Bearer ya29.token-1"
 
 
 def test_other_endpoints_are_not_passed_to_vertex(cloud: StandIn, serve: Serve) -> None:

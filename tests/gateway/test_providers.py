@@ -134,6 +134,10 @@ def test_azure_needs_only_its_address() -> None:
         azure = loads(f'[upstreams.azure]\nbase_url = "https://r.openai.azure.com{path}"').upstreams["azure"]
         assert azure.url("/v1/responses") == "https://r.openai.azure.com/openai/v1/responses"
         assert (azure.auth, azure.credential.name) == ("api-key", "AZURE_OPENAI_API_KEY")
+    for path in ("", "/", "/anthropic", "/anthropic/"):
+        text = f'[upstreams.foundry]\nbase_url = "https://r.services.ai.azure.com{path}"'
+        found = loads(text).upstreams["foundry"].url("/v1/messages")
+        assert found == "https://r.services.ai.azure.com/anthropic/v1/messages"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ RECORDS: tuple[ClientProtocol | UpstreamProtocol, ...] = (
     bedrock_converse.PROTOCOL,
     cursor.PROTOCOL,
 )
-DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT, anthropic.BEDROCK, anthropic.VERTEX)
+DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT, anthropic.BEDROCK, anthropic.VERTEX, gemini.VERTEX)
 """Variants of protocols for certain clients, served at separate paths. A dialect has its protocol's name."""
 DEFAULT_PROTOCOL = openai_chat.PROTOCOL
 """The default if a request or a config does not show its protocol: most servers and clients speak it."""

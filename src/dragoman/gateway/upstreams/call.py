@@ -40,6 +40,8 @@ from .keyring import CALL_HEADERS
 # An error body is a sentence or an HTML page. The rest of a longer or slower one is not read.
 MAX_ERROR_BODY = 64 * 1024
 _ERROR_TIMEOUT = 10.0
+# AWS names the error there: `ThrottlingException:http://…`. Its bodies have only a message.
+_ERROR_NAME = "x-amzn-errortype"
 _CODES: dict[type, str] = {BadTls: "tls", ProxyRefused: "proxy", UnknownCoding: "coding"}
 _LIST_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
 
@@ -154,7 +156,8 @@ class UpstreamCall:
         if 300 <= response.status < 400:
             return self._redirected(response.status, response.headers.get("location", ""))
         self.error_body = await _error_body(response)
-        failure = failures.from_body(response.status, self.error_body)
+        name = response.headers.get(_ERROR_NAME, "")
+        failure = failures.from_body(response.status, self.error_body, name)
         wait = retry_delay(response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)

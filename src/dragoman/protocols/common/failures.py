@@ -98,13 +98,16 @@ _BY_WORD: dict[str, FailureKind] = {
     "deadline_exceeded": FailureKind.TIMEOUT,
     "overloaded_error": FailureKind.OVERLOADED,
     "unavailable": FailureKind.OVERLOADED,
-    # AWS's exceptions, inside an event stream.
+    # AWS's exceptions, in a header of an error or inside an event stream.
     "validationexception": FailureKind.INVALID_REQUEST,
     "accessdeniedexception": FailureKind.PERMISSION,
     "expiredtokenexception": FailureKind.AUTHENTICATION,
     "unrecognizedclientexception": FailureKind.AUTHENTICATION,
+    "invalidsignatureexception": FailureKind.AUTHENTICATION,
+    "incompletesignature": FailureKind.AUTHENTICATION,
     "resourcenotfoundexception": FailureKind.NOT_FOUND,
     "throttlingexception": FailureKind.RATE_LIMIT,
+    "toomanyrequestsexception": FailureKind.RATE_LIMIT,
     "servicequotaexceededexception": FailureKind.RATE_LIMIT,
     "internalserverexception": FailureKind.SERVER,
     "modeltimeoutexception": FailureKind.TIMEOUT,
@@ -143,8 +146,10 @@ def cut_off(message: str) -> Failed:
     return Failed(FailureKind.UPSTREAM, message, 502, "stream_cut")
 
 
-def from_error(error: Any, status: int | None = None) -> Failed:
+def from_error(error: Any, status: int | None = None, name: str = "") -> Failed:
     """Read an upstream's error value. Known shapes: object, string, list with one item, nested object.
+
+    `name` is the name of the error, if it is known from elsewhere.
 
     >>> from_error({"message": "Slow down", "type": "rate_limit_error"}).status
     429
@@ -152,16 +157,16 @@ def from_error(error: Any, status: int | None = None) -> Failed:
     'upstream timeout'
     """
     try:
-        return _from_error(error, status)
+        return _from_error(error, status, name)
     except RecursionError:
         return _failed("the upstream reported an error that is nested too deeply to be read", status, ())
 
 
-def _from_error(error: Any, status: int | None) -> Failed:
+def _from_error(error: Any, status: int | None, name: str) -> Failed:
     error = surrogates.replace_lone_surrogates(_innermost(error))
     if not is_object(error):
-        return _failed(str(error) if error else "the upstream reported an error", status, ())
-    words = [error.get(k) for k in ("code", "type", "status")]
+        return _failed(str(error) if error else "the upstream reported an error", status, _named(name))
+    words = [*_named(name), *(error.get(k) for k in ("code", "type", "status"))]
     if status is None:
         numbers = (error.get("status_code"), *words)
         status = next((n for n in map(_as_status, numbers) if n), None)
@@ -224,11 +229,24 @@ def _as_status(value: Any) -> int | None:
     return value if type(value) is int and 400 <= value <= 599 else None
 
 
-def from_body(status: int | None, body: bytes) -> Failed:
-    """Read the body of an error answer: JSON in any shape, an HTML page of a proxy, or nothing."""
+def from_body(status: int | None, body: bytes, name: str = "") -> Failed:
+    """Read the body of an error answer: JSON in any shape, an HTML page of a proxy, or nothing.
+
+    `name` is the name of the error in a header.
+    """
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = " ".join(body[:2000].decode("utf-8", "replace").split())
-        return _failed(text[:300] or f"the upstream answered {status}", status, ())
-    return from_error(value, status)
+        return _failed(text[:300] or f"the upstream answered {status}", status, _named(name))
+    failed = from_error(value, status, name)
+    if name and status == 400 and failed.kind is FailureKind.RATE_LIMIT:
+        # AWS answers 400 for a used-up quota. The request itself is right.
+        return msgspec.structs.replace(failed, status=STATUS[failed.kind])
+    return failed
+
+
+def _named(name: str) -> tuple[str, ...]:
+    """AWS writes a URL behind the name of an error: `ThrottlingException:http://…`."""
+    short = name.partition(":")[0].strip()
+    return (short,) if short else ()

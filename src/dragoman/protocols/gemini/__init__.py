@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..base import WireProtocol
+import msgspec
+
+from ..base import ClientProtocol, WireProtocol
 from . import facts
 from .answer import encoder
 from .answer.decoder import Decoder
@@ -38,3 +40,6 @@ PROTOCOL = WireProtocol(
     sdk=facts.SDK,
     server=facts.SERVER,
 )
+
+VERTEX: ClientProtocol = msgspec.structs.replace(PROTOCOL, endpoints=facts.VERTEX_ENDPOINTS)
+"""The dialect of clients that use Vertex AI, as google-genai does in its mode for it."""

@@ -162,6 +162,18 @@ ENDPOINTS = Endpoints(
     claims=_claims,
     reframes=_wants_array,
 )
+_GOOGLES = "publishers/google/models/{model:.+}"
+# The paths of Google's clients in their mode for Vertex AI. With an API key they name no project.
+_IN_VERTEX = [
+    f"/{{version:v1|v1beta1}}/{place}{_GOOGLES}" for place in ("projects/{project}/locations/{location}/", "")
+]
+VERTEX_ENDPOINTS = Endpoints(
+    roots=("",),
+    answers=tuple(f"{path}:{{action:generateContent|streamGenerateContent}}" for path in _IN_VERTEX),
+    counts=tuple(f"{path}:countTokens" for path in _IN_VERTEX),
+    own=("/v1beta1/",),
+    reframes=_wants_array,
+)
 # OAuth tokens of Google begin with `ya29.`.
 AUTH = Auth(_KEY, ("ya29.",))
 COUNTING = Counting(suffix=":countTokens", body=_wrapped, to_request=_unwrapped, member="totalTokens")
