@@ -97,7 +97,7 @@ def test_gemini_spellings_are_one_field() -> None:
     }
 
 
-def test_a_field_that_another_one_overrules_is_not_said_to_be_sent() -> None:
+def test_an_overruled_field_is_not_reported_as_sent() -> None:
     found = shown("openai-chat", "anthropic", max_tokens=7, user="u", safety_identifier="s")
     assert (found["max_completion_tokens"], found["max_tokens"]) == ("renamed max_tokens", "overruled")
     assert (found["user"], found["safety_identifier"]) == ("renamed metadata", "overruled")
@@ -105,7 +105,7 @@ def test_a_field_that_another_one_overrules_is_not_said_to_be_sent() -> None:
     assert (found["speed"], found["service_tier"]) == ("renamed service_tier", "overruled")
 
 
-def test_a_field_is_not_said_to_be_in_a_field_that_holds_only_other_parts() -> None:
+def test_a_field_is_not_reported_in_a_field_that_holds_only_other_parts() -> None:
     found = shown("openai-chat", "anthropic", user="u", metadata={"a": "b"})
     assert (found["user"], found["metadata"]) == ("renamed metadata", "dropped")
     found = shown("openai-responses", "anthropic", reasoning={"effort": "low"}, text={"verbosity": "low"})
@@ -125,7 +125,7 @@ NOT_NEEDED: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("client", "upstream", "field"), NOT_NEEDED)
-def test_a_field_that_asks_for_nothing_is_not_said_to_be_lost(
+def test_a_field_that_asks_for_nothing_is_not_reported_as_lost(
     client: str, upstream: str, field: dict[str, Any]
 ) -> None:
     (name,) = field

@@ -229,7 +229,7 @@ def test_an_hour_is_kept_for_an_hour() -> None:
     assert explain(turn(before), turn(follow(before), 7200)).sentence.endswith("(60 min).")
 
 
-def test_neither_marks_nor_the_form_of_a_text_change_a_print() -> None:
+def test_neither_marks_nor_the_form_of_a_text_change_a_fingerprint() -> None:
     plain = printed({"messages": [{"role": "user", "content": "Hi"}]})
     forms: list[Body] = [
         {"content": [{"type": "text", "text": "Hi"}], "role": "user"},
@@ -263,7 +263,7 @@ def test_neither_marks_nor_the_form_of_a_text_change_a_print() -> None:
 
 
 @pytest.mark.parametrize("ttl", [None, "12h"])
-def test_marks_of_openai_do_not_change_a_print(ttl: str | None) -> None:
+def test_marks_of_openai_do_not_change_a_fingerprint(ttl: str | None) -> None:
     mark = {"prompt_cache_breakpoint": {"mode": "explicit"} | ({"ttl": ttl} if ttl else {})}
     said = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}]
     marked = copy.deepcopy(said)
@@ -335,7 +335,7 @@ def test_dates_are_noticed_in_texts_of_a_limited_size(lines: int, cause: str) ->
     assert explain(turn(before), turn(follow(after), 9)).cause == cause
 
 
-def test_a_print_stays_small_and_still_finds_the_place() -> None:
+def test_a_fingerprint_stays_small_and_still_finds_the_place() -> None:
     body = {"messages": [said("user" if n % 2 else "assistant", f"Message {n} " * 30) for n in range(1000)]}
     more = copy.deepcopy(body)
     more["messages"] += [said("user", "The newest")]

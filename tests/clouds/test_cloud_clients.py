@@ -212,7 +212,7 @@ def test_boto3_reads_an_error(upstream: StandIn, serve: Serve, kind: str) -> Non
 
 
 @pytest.mark.usefixtures("aws_keys")
-def test_boto3_is_told_that_converse_is_not_served(upstream: StandIn, serve: Serve) -> None:
+def test_boto3_gets_an_error_for_converse(upstream: StandIn, serve: Serve) -> None:
     said: Any = [{"role": "user", "content": [{"text": "hi"}]}]
     with serve(config(upstream)) as gateway, pytest.raises(ClientError, match="/converse does not exist"):
         boto(gateway.url).converse(modelId=MODEL, messages=said)

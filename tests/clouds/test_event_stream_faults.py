@@ -103,7 +103,7 @@ def error_in(client: str, body: bytes) -> str:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("protocol", EVENTS)
-def test_every_client_is_told(cloud: StandIn, serve: Serve, protocol: str, fault: str) -> None:
+def test_every_client_gets_the_error(cloud: StandIn, serve: Serve, protocol: str, fault: str) -> None:
     data, status, said = FAULTS[fault]
     events = 1
 

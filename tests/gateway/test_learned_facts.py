@@ -72,7 +72,7 @@ EFFORT = (
 
 
 @pytest.mark.parametrize("client", [CHAT, RESPONSES])
-def test_a_refusal_tells_the_efforts_that_a_model_accepts(client: str) -> None:
+def test_a_refusal_names_the_efforts_that_a_model_accepts(client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream()
         async with served, running(config(served.url)) as here:

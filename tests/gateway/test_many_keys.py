@@ -286,7 +286,7 @@ def test_all_keys_used_up_give_the_reason_of_the_upstream_and_the_soonest_time()
     asyncio.run(scene())
 
 
-def test_all_keys_refused_is_no_matter_of_waiting() -> None:
+def test_if_all_keys_are_refused_the_client_gets_no_retry_time() -> None:
     async def scene() -> None:
         async with served() as (upstream, gateway):
             upstream.keys = set()
@@ -407,7 +407,7 @@ def test_check_tries_every_key() -> None:
     assert "MISSING" in findings["up with env:MISSING"].message
 
 
-def test_the_start_tells_each_key_that_is_not_there() -> None:
+def test_the_start_reports_each_missing_key() -> None:
     def told(credentials: str) -> list[str]:
         return missing_credentials(loads(toml("http://127.0.0.1:9", credentials), env=ENV), ENV)
 

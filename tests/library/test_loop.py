@@ -224,7 +224,7 @@ def test_cut_connection_ends_the_run_with_the_steps_so_far(
     assert run.failure.message.startswith("the model's answer broke off: ")
 
 
-def test_an_error_in_the_stream_is_told_in_the_words_of_the_provider(server: ScriptedServer) -> None:
+def test_an_error_in_the_stream_has_the_message_of_the_provider(server: ScriptedServer) -> None:
     bench = Bench(server, ANTHROPIC, stream=True, is_async=False, tools=[])
     begun = RENDERERS[ANTHROPIC].stream(calling(("write", "{}")))
     error = (

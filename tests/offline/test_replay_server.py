@@ -90,7 +90,7 @@ def test_the_same_client_gets_the_same_bytes_of_content_twice(recorded: tuple[Pa
         assert conversation(url, ANTHROPIC, name) == conversation(url, ANTHROPIC, name)
 
 
-def test_a_miss_is_loud_and_names_the_first_difference(recorded: tuple[Path, str]) -> None:
+def test_a_miss_is_an_error_that_names_the_first_difference(recorded: tuple[Path, str]) -> None:
     folder, name = recorded
     misses: list[str] = []
     with replaying(folder, on_missed=misses.append) as url:

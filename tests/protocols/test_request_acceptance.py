@@ -545,7 +545,7 @@ def test_the_address_of_an_image_may_stand_alone(upstream: str, rebuilt: bool) -
         assert body["messages"][0]["content"] == [image]
 
 
-def test_gemini_is_not_told_a_type_that_nobody_knows() -> None:
+def test_gemini_gets_no_guessed_media_type() -> None:
     url = "https://example.com/picture/17"
     image = {"type": "image_url", "image_url": {"url": url}}
     request = read(CHAT, {"model": "m", "messages": [{"role": "user", "content": [image]}]})
@@ -714,7 +714,7 @@ def test_image_jpg_is_image_jpeg(upstream: str) -> None:
         ("bedrock-converse", "us.anthropic.claude-opus-4-8-v1:0", True),
     ],
 )
-def test_a_begun_answer_gets_a_user_turn_where_it_is_refused(upstream: str, model: str, added: bool) -> None:
+def test_a_refused_prefill_gets_a_user_turn(upstream: str, model: str, added: bool) -> None:
     talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "It is "}]
     written = upstream_protocol(upstream).write_request(
         read(CHAT, {"model": "m", "messages": talk}), Target(model=model)
@@ -728,7 +728,7 @@ def test_a_begun_answer_gets_a_user_turn_where_it_is_refused(upstream: str, mode
     ("upstream", "model"),
     [(ANTHROPIC, "claude-opus-4-8"), ("bedrock-converse", "anthropic.claude-opus-4-8-v1:0")],
 )
-def test_calls_at_the_end_are_no_begun_answer(upstream: str, model: str) -> None:
+def test_calls_at_the_end_are_no_prefill(upstream: str, model: str) -> None:
     body = {**REPEATED, "messages": REPEATED["messages"][:2]}
     written = upstream_protocol(upstream).write_request(read(CHAT, body), Target(model=model))
     assert [turn["role"] for turn in written.body["messages"]] == ["user", "assistant"]
@@ -749,7 +749,7 @@ ITEMLESS = {
 
 @OPENAI
 @pytest.mark.parametrize("client", [ANTHROPIC, GEMINI])
-def test_openai_is_told_what_the_items_of_an_array_are(upstream: str, client: str) -> None:
+def test_openai_gets_items_for_every_array(upstream: str, client: str) -> None:
     """OpenAI refuses `{"type": "array"}`: "array schema missing items"."""
     if client == ANTHROPIC:
         tools = [{"name": "f", "input_schema": ITEMLESS}]

@@ -283,7 +283,7 @@ def test_receipts_of_any_day_are_kept_and_the_lists_are_in_order(database: str) 
     asyncio.run(scene())
 
 
-def test_no_more_bytes_than_agreed_and_whole_days_go(database: str) -> None:
+def test_the_size_is_limited_and_whole_days_are_dropped(database: str) -> None:
     async def scene() -> None:
         retention = Retention(receipts=RetentionRule(seconds=1e9, rows=1 << 62), bytes=6 << 20)
         store = open_store(Secret(database), now=Clock(), retention=retention, fallback=False)

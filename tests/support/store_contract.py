@@ -501,7 +501,7 @@ def test_old_receipts_go_and_their_sums_stay(opened: Opened) -> None:
     run(scenario())
 
 
-def test_no_more_rows_than_agreed_and_the_oldest_go(opened: Opened) -> None:
+def test_the_rows_are_limited_and_the_oldest_are_dropped(opened: Opened) -> None:
     async def scenario() -> None:
         clock = Clock()
         long = 400 * DAY
@@ -522,7 +522,7 @@ def test_no_more_rows_than_agreed_and_the_oldest_go(opened: Opened) -> None:
     run(scenario())
 
 
-def test_the_status_tells_what_is_there(opened: Opened) -> None:
+def test_the_status_shows_what_is_stored(opened: Opened) -> None:
     async def scenario() -> None:
         store = opened()
         await store.put([entry(n) for n in range(5)])

@@ -45,7 +45,7 @@ def test_a_program_that_hangs_is_killed() -> None:
     assert "took more than 1 seconds" in told(run("import time; time.sleep(3600)", 1))
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_missing_program_is_reported() -> None:
     async def work() -> bytes | ReadProblem:
         asyncio.get_running_loop().subprocess_exec = unsupported
         return await run_program(["no-such-program-here"], environment={}, seconds=5)

@@ -316,7 +316,7 @@ def test_no_route_gives_bob_a_file_of_alice(served: Gateway, account: StandIn) -
             assert account.sent == []
 
 
-def test_who_made_a_file_outlives_the_process(loop: Loop, account: StandIn, tmp_path: Path) -> None:
+def test_the_owner_of_a_file_outlives_the_process(loop: Loop, account: StandIn, tmp_path: Path) -> None:
     text, way = config(account.url, tmp_path / "s.db"), WAYS["openai files"]
     with gateway(text, loop, env={"KEY": "k"}) as first:
         hers = way.make(_openai(first.url, ALICE))

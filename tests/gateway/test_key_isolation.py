@@ -310,6 +310,6 @@ def test_models_that_a_key_may_not_use_are_not_listed(served: Gateway) -> None:
     assert shown(served, BOB, "/v1/models/bob-model").status == 200
 
 
-def test_the_name_of_an_upstream_is_no_way_round(served: Gateway) -> None:
+def test_the_name_of_an_upstream_does_not_bypass_the_models_of_a_key(served: Gateway) -> None:
     assert ask(served, BOB, model="up/alice-model").status == 403
     assert ask(served, BOB, model="bob-model").status == 200
