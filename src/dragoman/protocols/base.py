@@ -91,7 +91,6 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """Beta features that the request must name in a header (`ClientProtocol.beta_header`)."""
 
     def encoded(self) -> bytes:
-        """The encoded body."""
         return msgspec.json.encode(self.members)
 
     @property

@@ -34,7 +34,7 @@ class BlockBuilder:
         self.part = part
         self.pieces: list[str] = []
         self.ends: list[int] = []
-        """The places of the separators in `pieces`: each ends one part of a summary."""
+        """The indexes of the separators in `pieces`: each ends one part of a summary."""
         self.citations: list[Citation] = []
         self.seal: Seal | None = None
         self.complete = True

@@ -1,4 +1,4 @@
-"""Ask for JSON in the prompt: for upstreams without a setting for it, or that want the word beside it."""
+"""Ask for JSON in the prompt: for upstreams without a JSON mode, or whose JSON mode requires the word."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tell a quota that is used up from a rate limit that passes in a moment. Both come with status 429.
 
-The tables hold what providers write. A used-up quota is renewed after hours, or when somebody pays: to wait
+The tables hold what providers write. A used-up quota is renewed after hours, or by a payment. Waiting
 for it is useless, and another key may still have some.
 """
 

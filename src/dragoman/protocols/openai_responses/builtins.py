@@ -69,7 +69,7 @@ _APPLY_PATCH: Obj = {
 
 
 class Builtin(msgspec.Struct, frozen=True):
-    """A built-in tool."""
+    """A tool that the client runs and declares only by its type."""
 
     description: str
     parameters: Obj

@@ -20,7 +20,6 @@ PREFIX = "ws_dgm"
 
 
 def search_item(search: Search, id: str) -> Obj:
-    """The item of a finished search."""
     action: Obj = {
         "type": "search",
         "query": search.query,

@@ -33,9 +33,9 @@ from ..own import NAME
 from . import wire
 from .verbatim import VerbatimCheck
 
-_read = StructReader(wire.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
-_read_message = StructReader(wire.Message)
-_read_block = StructReader(wire.Block)
+_read = StructReader(wire.AnthropicEvent, frozenset({"text", "thinking", "partial_json"}))
+_read_message = StructReader(wire.AnthropicMessage)
+_read_block = StructReader(wire.AnthropicBlock)
 
 
 class UpstreamBlock:
@@ -114,10 +114,10 @@ class Decoder(AnswerDecoder):
         out = self._end()
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+    def _event(self, event: wire.AnthropicEvent, frame: Frame, out: list[Event]) -> None:
         match event.type or frame.event:
             case "content_block_delta":
-                delta = event.delta or wire.Delta()
+                delta = event.delta or wire.AnthropicDelta()
                 self._delta(delta, self._at(event, delta.type, out), out)
             case "content_block_start":
                 self._block_start(event, out)
@@ -140,7 +140,7 @@ class Decoder(AnswerDecoder):
             case _:
                 self._unknown(event, frame, out)
 
-    def _unknown(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+    def _unknown(self, event: wire.AnthropicEvent, frame: Frame, out: list[Event]) -> None:
         if event.error:
             out.extend(self._fail(failures.from_error(event.error)))
         # Anthropic may add event types at any time and asks clients to ignore unknown ones. They pass to
@@ -161,7 +161,7 @@ class Decoder(AnswerDecoder):
         return out
 
     def _message_start(self, raw: bytes, out: list[Event]) -> None:
-        message = _read_message(raw) if raw else wire.Message()
+        message = _read_message(raw) if raw else wire.AnthropicMessage()
         if not self._started:
             self._started = True
             out.append(Start(message.id or "", message.model or ""))
@@ -174,7 +174,7 @@ class Decoder(AnswerDecoder):
             self._block_stop(self._last, out)
         self._stopped(message.stop_reason or None, message.stop_sequence or None, message.stop_details)
 
-    def _message_delta(self, event: wire.StreamEvent, out: list[Event]) -> None:
+    def _message_delta(self, event: wire.AnthropicEvent, out: list[Event]) -> None:
         if event.usage:
             out.append(UsageSeen(read_usage(event.usage)))
         if event.delta:
@@ -196,7 +196,7 @@ class Decoder(AnswerDecoder):
         if self._stop is Stop.FILTER:
             self._detail = self._detail or reason
 
-    def _block_start(self, event: wire.StreamEvent, out: list[Event]) -> None:
+    def _block_start(self, event: wire.AnthropicEvent, out: list[Event]) -> None:
         index = self._last + 1 if event.index is None else event.index
         # Some gateways repeat an index. Anthropic's SDK would append the second block to the first.
         if index in self._open:
@@ -204,7 +204,7 @@ class Decoder(AnswerDecoder):
         self._start_block(index, present(event.content_block), out)
 
     def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
-        block = _read_block(raw) if raw else wire.Block()
+        block = _read_block(raw) if raw else wire.AnthropicBlock()
         opened = UpstreamBlock(block.type, raw)
         self._open[index] = opened
         self._last = index
@@ -240,7 +240,7 @@ class Decoder(AnswerDecoder):
     def _cite(self, block: UpstreamBlock, citation: dict[str, Any], out: list[Event]) -> None:
         out.append(CitationAdded(block.number, read_citation(citation)))
 
-    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> UpstreamBlock:
+    def _at(self, event: wire.AnthropicEvent, kind: str, out: list[Event]) -> UpstreamBlock:
         """The block of a delta. If the upstream did not start it, start it now."""
         index = self._last if event.index is None else event.index
         if index not in self._open:
@@ -251,7 +251,7 @@ class Decoder(AnswerDecoder):
             self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
         return self._open[index]
 
-    def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
+    def _delta(self, delta: wire.AnthropicDelta, block: UpstreamBlock, out: list[Event]) -> None:
         """Add a delta to its block. A delta that does not fit the kind of block is dropped.
 
         LiteLLM has sent thinking deltas in text blocks (litellm#33224). Claude Code stops with an error.
@@ -308,7 +308,7 @@ def read_citation(citation: dict[str, Any]) -> Citation:
     )
 
 
-def read_usage(usage: wire.Usage) -> Usage:
+def read_usage(usage: wire.AnthropicUsage) -> Usage:
     """Read token counts. Like the neutral count, Anthropic's input excludes cached reads and writes."""
     # The counts of `message_delta` are cumulative and replace those of `message_start`. With server tools
     # they are much larger, after compaction smaller.

@@ -284,7 +284,6 @@ class StreamEncoder:
 
 
 def message_id(start: Start, context: AnswerContext) -> str:
-    """The id of the message."""
     return start.id or f"msg_{context.id}"
 
 

@@ -33,8 +33,8 @@ _DELTAS: dict[str, dict[str, str]] = {
 }
 _FIELDS = {delta: field for deltas in _DELTAS.values() for delta, field in deltas.items()}
 
-_decode_block = msgspec.json.Decoder(wire.Block).decode
-_decode_message = msgspec.json.Decoder(wire.Message).decode
+_decode_block = msgspec.json.Decoder(wire.AnthropicBlock).decode
+_decode_message = msgspec.json.Decoder(wire.AnthropicMessage).decode
 
 
 class VerbatimCheck:
@@ -67,7 +67,7 @@ class VerbatimCheck:
         self._whole = False
         self._stopped = False
 
-    def passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
+    def passes(self, event: wire.AnthropicEvent, frame: Frame) -> bool:
         try:
             return self._passes(event, frame)
         except ValueError:
@@ -76,7 +76,7 @@ class VerbatimCheck:
     def closed(self) -> bool:
         return self._whole or self._stopped
 
-    def _passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
+    def _passes(self, event: wire.AnthropicEvent, frame: Frame) -> bool:
         if event.type == "message":
             return self._message(frame.data)
         if frame.event != event.type or not (self._started or event.type == "message_start"):
@@ -99,10 +99,10 @@ class VerbatimCheck:
             case _:
                 return event.type == "ping" or self._stop is None
 
-    def _at_open(self, event: wire.StreamEvent) -> bool:
+    def _at_open(self, event: wire.AnthropicEvent) -> bool:
         return self._open is not None and event.index == self._next - 1
 
-    def _delta(self, delta: wire.Delta | None) -> bool:
+    def _delta(self, delta: wire.AnthropicDelta | None) -> bool:
         # The signature is the last delta of its block: Anthropic's SDK overwrites a signature with a later
         # one.
         if delta is None or self._signed:
@@ -117,19 +117,19 @@ class VerbatimCheck:
         self._signed = delta.type == "signature_delta"
         return filled is not None
 
-    def _message_start(self, event: wire.StreamEvent) -> bool:
+    def _message_start(self, event: wire.AnthropicEvent) -> bool:
         again, self._started = self._started, True
         message = _decode_message(bytes(event.message))
         fresh = message.content == [] and message.stop_reason is None
         return not again and _named(message) and fresh and self._counted(message.usage)
 
-    def _counted(self, usage: wire.Usage | None) -> bool:
+    def _counted(self, usage: wire.AnthropicUsage | None) -> bool:
         before = self._output
         # Usage never shrinks in the output of Dragoman's encoder, which may have to continue this stream.
         self._output = -1 if usage is None else _count(usage.output_tokens)
         return self._output >= before
 
-    def _block_start(self, event: wire.StreamEvent) -> bool:
+    def _block_start(self, event: wire.AnthropicEvent) -> bool:
         if self._open is not None or event.index != self._next or self._stop:
             return False
         block = _decode_block(bytes(event.content_block))
@@ -143,7 +143,7 @@ class VerbatimCheck:
         filled = self._empty and (block.text or block.thinking or block.signature)
         return not filled and self._block(block)
 
-    def _block(self, block: wire.Block) -> bool:
+    def _block(self, block: wire.AnthropicBlock) -> bool:
         if block.type != "tool_use":
             return bool(block.type) and (block.type != "redacted_thinking" or block.data is not None)
         id = block.id or ""
@@ -152,7 +152,7 @@ class VerbatimCheck:
         self._ids.add(id)
         return True
 
-    def _message_delta(self, event: wire.StreamEvent) -> bool:
+    def _message_delta(self, event: wire.AnthropicEvent) -> bool:
         delta = event.delta
         if self._open is not None or self._stop or delta is None or not self._counted(event.usage):
             return False
@@ -183,7 +183,7 @@ def _count(tokens: int | None) -> int:
     return -1 if tokens is None else tokens
 
 
-def _named(message: wire.Message) -> bool:
+def _named(message: wire.AnthropicMessage) -> bool:
     """Does the message have all members that Anthropic's SDK requires?"""
     usage = message.usage
     counted = usage is not None and min(_count(usage.input_tokens), _count(usage.output_tokens)) >= 0

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class Usage(msgspec.Struct, gc=False):
+class AnthropicUsage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
@@ -15,7 +15,7 @@ class Usage(msgspec.Struct, gc=False):
     output_tokens_details: dict[str, Any] | None = None
 
 
-class Block(msgspec.Struct, gc=False):
+class AnthropicBlock(msgspec.Struct, gc=False):
     """A content block, whole or at its start. `input` stays raw, which keeps its digits and key order."""
 
     type: str = ""
@@ -30,7 +30,7 @@ class Block(msgspec.Struct, gc=False):
     citations: list[dict[str, Any]] | None = None
 
 
-class Delta(msgspec.Struct, gc=False):
+class AnthropicDelta(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -42,7 +42,7 @@ class Delta(msgspec.Struct, gc=False):
     stop_details: dict[str, Any] | None = None
 
 
-class Message(msgspec.Struct, gc=False):
+class AnthropicMessage(msgspec.Struct, gc=False):
     type: str | None = None
     id: str | None = None
     model: str | None = None
@@ -51,14 +51,14 @@ class Message(msgspec.Struct, gc=False):
     stop_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     stop_sequence: str | msgspec.UnsetType | None = msgspec.UNSET
     stop_details: dict[str, Any] | None = None
-    usage: Usage | None = None
+    usage: AnthropicUsage | None = None
 
 
-class StreamEvent(msgspec.Struct, gc=False):
+class AnthropicEvent(msgspec.Struct, gc=False):
     type: str = ""
     index: int | None = None
     message: msgspec.Raw = msgspec.Raw()
     content_block: msgspec.Raw = msgspec.Raw()
-    delta: Delta | None = None
-    usage: Usage | None = None
+    delta: AnthropicDelta | None = None
+    usage: AnthropicUsage | None = None
     error: Any = None

@@ -147,7 +147,6 @@ class MessageReader:
         return with_calls(messages) if self.searched else messages
 
     def _read(self, message: UsualMessage, listed: LazyArray, at: int) -> Message:
-        """Read the message at index `at`."""
         self._message = at
         role, content = _ROLES.get(message.role), message.content
         if role is None:

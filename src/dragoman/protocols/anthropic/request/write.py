@@ -89,8 +89,6 @@ def _drop_sampling(key: str, why: str, notices: Notices) -> None:
 
 
 class _Writer:
-    """Writes one request."""
-
     def __init__(self, request: Request, target: Target) -> None:
         self._request = request
         self._settings = request.settings

@@ -36,7 +36,7 @@ from ...common.answer_decoder import AnswerDecoder
 from ..own import NAME
 from . import wire
 
-_read = StructReader(wire.StreamEvent, frozenset({"text", "input"}))
+_read = StructReader(wire.ConverseEvent, frozenset({"text", "input"}))
 
 
 class _OpenBlock:
@@ -92,7 +92,7 @@ class Decoder(AnswerDecoder):
         self._end(out)
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+    def _event(self, event: wire.ConverseEvent, frame: Frame, out: list[Event]) -> None:
         if event.error or frame.event == "error":
             out += self._fail(failures.from_body(None, frame.data))
             return
@@ -101,9 +101,9 @@ class Decoder(AnswerDecoder):
             return
         match frame.event:
             case "contentBlockDelta":
-                self._delta(event.contentBlockIndex or 0, event.delta or wire.Delta(), out)
+                self._delta(event.contentBlockIndex or 0, event.delta or wire.ConverseDelta(), out)
             case "contentBlockStart":
-                self._block_start(event.contentBlockIndex or 0, event.start or wire.Block(), out)
+                self._block_start(event.contentBlockIndex or 0, event.start or wire.ConverseBlock(), out)
             case "contentBlockStop":
                 self._close_block(event.contentBlockIndex or 0, out)
             case "messageStart":
@@ -115,7 +115,7 @@ class Decoder(AnswerDecoder):
             case _:
                 pass  # a kind of event that is newer than this decoder
 
-    def _whole(self, event: wire.StreamEvent, out: list[Event]) -> None:
+    def _whole(self, event: wire.ConverseEvent, out: list[Event]) -> None:
         self._start(out)
         message = event.output.message if event.output else None
         for index, block in enumerate((message.content if message else None) or ()):
@@ -125,36 +125,36 @@ class Decoder(AnswerDecoder):
         if self._failure is None:
             self._metadata(event, out)
 
-    def _block(self, index: int, block: wire.Block, out: list[Event]) -> None:
+    def _block(self, index: int, block: wire.ConverseBlock, out: list[Event]) -> None:
         if block.toolUse is not None:
             opened = self._call(index, block.toolUse, out)
             if opened.kind is ToolCall and (given := bytes(block.toolUse.input)):
                 out.append(ArgumentsDelta(opened.number, given.decode()))
         elif block.image is not None:
             self._block_start(index, block, out)
-            self._delta(index, wire.Delta(image=block.image), out)
+            self._delta(index, wire.ConverseDelta(image=block.image), out)
         elif block.reasoningContent is not None:
             reasoning = block.reasoningContent
             whole = reasoning.reasoningText or wire.ReasoningText()
-            piece = wire.Reasoning(None, whole.text, None, reasoning.redactedContent)
-            self._delta(index, wire.Delta(reasoningContent=piece), out)
+            piece = wire.ConverseReasoning(None, whole.text, None, reasoning.redactedContent)
+            self._delta(index, wire.ConverseDelta(reasoningContent=piece), out)
             if whole.signature:
-                piece = wire.Reasoning(signature=whole.signature)
-                self._delta(index, wire.Delta(reasoningContent=piece), out)
+                piece = wire.ConverseReasoning(signature=whole.signature)
+                self._delta(index, wire.ConverseDelta(reasoningContent=piece), out)
         elif block.citationsContent is not None:
             for text in block.citationsContent.content or ():
-                self._delta(index, wire.Delta(text=text.text), out)
+                self._delta(index, wire.ConverseDelta(text=text.text), out)
             for citation in block.citationsContent.citations or ():
-                self._delta(index, wire.Delta(citation=citation), out)
+                self._delta(index, wire.ConverseDelta(citation=citation), out)
         elif block.text is not None:
-            self._delta(index, wire.Delta(text=block.text), out)
+            self._delta(index, wire.ConverseDelta(text=block.text), out)
 
     def _start(self, out: list[Event]) -> None:
         if not self._started:
             self._started = True
             out.append(Start())
 
-    def _block_start(self, index: int, start: wire.Block, out: list[Event]) -> None:
+    def _block_start(self, index: int, start: wire.ConverseBlock, out: list[Event]) -> None:
         if start.toolUse is not None:
             self._call(index, start.toolUse, out)
         elif start.image is not None:
@@ -190,7 +190,7 @@ class Decoder(AnswerDecoder):
         self._close_block(index, out)
         return self._begin(index, kind(), out)
 
-    def _delta(self, index: int, delta: wire.Delta, out: list[Event]) -> None:
+    def _delta(self, index: int, delta: wire.ConverseDelta, out: list[Event]) -> None:
         if delta.text:
             out.append(TextDelta(self._at(index, Text, out).number, delta.text))
         elif delta.toolUse is not None:
@@ -208,7 +208,7 @@ class Decoder(AnswerDecoder):
         elif delta.citation is not None:
             out.append(CitationAdded(self._at(index, Text, out).number, _citation(delta.citation)))
 
-    def _reasoning(self, index: int, piece: wire.Reasoning, out: list[Event]) -> None:
+    def _reasoning(self, index: int, piece: wire.ConverseReasoning, out: list[Event]) -> None:
         if piece.text:
             out.append(TextDelta(self._at(index, Thinking, out).number, piece.text))
         elif piece.signature:
@@ -230,7 +230,7 @@ class Decoder(AnswerDecoder):
         if block.number >= 0:
             out.append(BlockEnd(block.number))
 
-    def _stopped(self, event: wire.StreamEvent) -> None:
+    def _stopped(self, event: wire.ConverseEvent) -> None:
         reason = event.stopReason
         if not reason:
             return
@@ -241,10 +241,11 @@ class Decoder(AnswerDecoder):
         if isinstance(meant, FailureKind):
             self._failure = stop_reasons.failure(meant, reason)
         else:
+            # `messageStop` comes before `metadata`, which has the usage. So the answer does not end here.
             self._stop = meant
             self.ending = True
 
-    def _metadata(self, event: wire.StreamEvent, out: list[Event]) -> None:
+    def _metadata(self, event: wire.ConverseEvent, out: list[Event]) -> None:
         """Usage, which is the last event of an answer."""
         if event.usage is not None:
             out.append(UsageSeen(read_usage(event.usage)))
@@ -259,7 +260,7 @@ class Decoder(AnswerDecoder):
 
 
 def _joined(pieces: list[str]) -> str:
-    """Base64 of the bytes of all pieces, each of which is base64."""
+    """Base64 of the bytes of all pieces. AWS encodes each delta by itself, so the texts cannot be joined."""
     if len(pieces) == 1:
         return pieces[0]
     try:
@@ -289,7 +290,7 @@ def _citation(citation: dict[str, Any]) -> Citation:
     )
 
 
-def read_usage(usage: wire.Usage) -> Usage:
+def read_usage(usage: wire.ConverseUsage) -> Usage:
     """Read token counts. The input excludes cached tokens, like the neutral one."""
     return Usage(
         input=usage.inputTokens,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class Usage(msgspec.Struct, gc=False):
+class ConverseUsage(msgspec.Struct, gc=False):
     inputTokens: int | None = None
     outputTokens: int | None = None
     cacheReadInputTokens: int | None = None
@@ -28,7 +28,7 @@ class ReasoningText(msgspec.Struct, gc=False):
     signature: str | None = None
 
 
-class Reasoning(msgspec.Struct, gc=False):
+class ConverseReasoning(msgspec.Struct, gc=False):
     """Reasoning: in a body all of it (`reasoningText`), in a stream a piece."""
 
     reasoningText: ReasoningText | None = None
@@ -54,11 +54,11 @@ class Image(msgspec.Struct, gc=False):
     source: ImageSource | None = None
 
 
-class Delta(msgspec.Struct, gc=False):
+class ConverseDelta(msgspec.Struct, gc=False):
     text: str | None = None
     image: Image | None = None
     toolUse: Fragment | None = None
-    reasoningContent: Reasoning | None = None
+    reasoningContent: ConverseReasoning | None = None
     citation: dict[str, Any] | None = None
 
 
@@ -71,32 +71,32 @@ class CitedContent(msgspec.Struct, gc=False):
     citations: list[dict[str, Any]] | None = None
 
 
-class Block(msgspec.Struct, gc=False):
+class ConverseBlock(msgspec.Struct, gc=False):
     """A content block: whole, or at its start."""
 
     text: str | None = None
     image: Image | None = None
     toolUse: ToolUse | None = None
-    reasoningContent: Reasoning | None = None
+    reasoningContent: ConverseReasoning | None = None
     citationsContent: CitedContent | None = None
 
 
-class Message(msgspec.Struct, gc=False):
-    content: list[Block] | None = None
+class ConverseMessage(msgspec.Struct, gc=False):
+    content: list[ConverseBlock] | None = None
 
 
 class Output(msgspec.Struct, gc=False):
-    message: Message | None = None
+    message: ConverseMessage | None = None
 
 
-class StreamEvent(msgspec.Struct, gc=False):
+class ConverseEvent(msgspec.Struct, gc=False):
     """Any event of a stream. A whole answer has `output` instead."""
 
     contentBlockIndex: int | None = None
-    start: Block | None = None
-    delta: Delta | None = None
+    start: ConverseBlock | None = None
+    delta: ConverseDelta | None = None
     stopReason: str | None = None
-    usage: Usage | None = None
+    usage: ConverseUsage | None = None
     output: Output | None = None
     additionalModelResponseFields: dict[str, Any] | None = None
     error: Any = None

@@ -52,7 +52,7 @@ FORMATS: dict[str, dict[str, str]] = {
         "audio/flac": "flac",
     },
 }
-"""Converse's name for each media type that it takes."""
+"""Converse's name for each media type that it takes (the API's `ImageBlock`, `DocumentBlock`, …)."""
 
 
 class ContentFilter:
@@ -94,6 +94,8 @@ class ContentFilter:
         return Message(message.role, tuple(part for part in kept if part is not None))
 
     def _moved(self, message: Message, index: int) -> Message:
+        # Converse has only the roles `user` and `assistant`, and one system prompt before the conversation.
+        # The tags keep the model from taking the text for the user's words.
         text = "Converse has no system messages there: sent as marked user text"
         self._notices.warn("system-moved", f"messages[{index}]", text)
         words = plain_text(message.parts)
@@ -101,11 +103,14 @@ class ContentFilter:
 
     def _part(self, part: Part, path: str, role: str) -> Part | None:
         if isinstance(part, Text):
+            # "The text field in the ContentBlock object … is blank": a 400, although Converse's own answers
+            # may contain blank text (botocore#3525).
             return None if _is_blank(part.text) else self._uncited(part, path)
         if isinstance(part, Thinking):
             return part if goes_back(part.seal, self._target) else None
         if isinstance(part, ToolResult):
             return self._result(part, path)
+        # Converse takes images and documents from the user only.
         if isinstance(part, Media) and role == "assistant":
             message = f"a {part.kind} made by a model cannot be sent back"
             self._notices.warn("assistant-media-dropped", path, message)

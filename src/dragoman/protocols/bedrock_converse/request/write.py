@@ -25,7 +25,9 @@ from .write_tools import ToolWriter
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
+# The pattern of `toolSpec.name`.
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64)
+# `inferenceConfig` has four members: maxTokens, temperature, topP and stopSequences.
 _NO_COUNTERPART = (
     "top_k",
     "presence_penalty",

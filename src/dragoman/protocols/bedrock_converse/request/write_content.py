@@ -24,6 +24,7 @@ from ...common.turns import (
 )
 from .supported import FORMATS
 
+# The pattern of `toolUseId`.
 IDS = IdRule(r"[a-zA-Z0-9_.:-]+", 64)
 # Converse refuses other characters, two spaces in a row, and more than 200 characters in a document's name.
 _IN_NAMES = re.compile(r"[^A-Za-z0-9\-()\[\] ]+")
@@ -131,6 +132,7 @@ class ContentWriter:
         source: Obj = {"s3Location": {"uri": media.url}} if media.data is None else {"bytes": media.data}
         block: Obj = {"format": FORMATS[media.kind][media.media_type], "source": source}
         if media.kind == "document":
+            # Required, and unique within a request.
             block["name"] = self._document_name(media.name or "")
             block |= {"context": media.context} if media.context else {}
         return {media.kind: block}

@@ -12,16 +12,17 @@ from ...common.notices import Notices
 
 # Claude refuses a smaller thinking budget, at Bedrock as at Anthropic.
 _MIN_BUDGET = 1024
+# Other tiers are OpenAI's or Anthropic's, and Converse refuses them.
 _TIERS = frozenset({"priority", "default", "flex"})
 _REASONING = "settings.reasoning"
 
 
 def inference(settings: Settings, target: Target, notices: Notices, *, thinks: bool) -> Obj:
-    """Write `inferenceConfig`."""
     most = settings.max_tokens
     if most is None and thinks:
         most = target.default_max_tokens  # the budget counts toward it, and the default is small
     temperature, top_p = settings.temperature, settings.top_p
+    # While Claude thinks, it refuses nearly all sampling settings.
     if thinks or target.takes.sampling is False:
         why = f"{target.model} does not take it" + (
             "" if target.takes.sampling is False else " while it thinks"
@@ -61,6 +62,7 @@ def reasoning(settings: Settings, target: Target, notices: Notices) -> Obj:
         message = f"Converse has no setting that makes {target.model} think: set its own one in `params`"
         notices.warn("reasoning-dropped", _REASONING, message)
         return {}
+    # From Opus 4.7 on, Claude refuses a budget (`protocols/models.toml`). `output_config` writes the effort.
     if takes.thinking_budget is False:
         return {"thinking": {"type": "adaptive"}}
     most = settings.max_tokens or target.default_max_tokens

@@ -33,8 +33,9 @@ class ToolWriter:
         self._notices = notices
 
     def config(self, *, has_calls: bool, thinks: bool) -> Obj | None:
-        """Write `toolConfig`. Converse refuses a history with calls and without it."""
+        """Write `toolConfig`. Converse refuses a history with calls and without it (dify#17545)."""
         choice = self._settings.tool_choice
+        # `toolChoice` is auto, any or a tool. There is no "none", so the tools are left out.
         tools = [] if choice is not None and choice.mode == "none" and not has_calls else self._offered()
         if choice is not None and choice.mode == "none" and has_calls:
             message = "Converse cannot forbid calls in a conversation that has some"
@@ -84,6 +85,7 @@ class ToolWriter:
         choice = self._settings.tool_choice
         if choice is None or choice.mode not in ("required", "named"):
             return None
+        # Claude answers 400 to a forced call while it thinks.
         if thinks:
             message = "a model that thinks cannot be forced to call one"
             self._notices.warn("forced-choice-downgraded", _CHOICE, message)
@@ -99,5 +101,6 @@ class ToolWriter:
 
 
 def _spec(name: str, description: str | None, schema: Obj) -> Obj:
+    # A description is optional, but must not be empty.
     described = {"description": description} if description and description.strip() else {}
     return {"toolSpec": {"name": name} | described | {"inputSchema": {"json": schema}}}

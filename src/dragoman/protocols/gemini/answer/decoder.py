@@ -32,8 +32,8 @@ from .verbatim import VerbatimCheck
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
-_read = StructReader(wire.Chunk)
-_read_part = StructReader(wire.Part, frozenset({"text"}))
+_read = StructReader(wire.GeminiChunk)
+_read_part = StructReader(wire.GeminiPart, frozenset({"text"}))
 
 
 class Decoder(AnswerDecoder):
@@ -83,7 +83,7 @@ class Decoder(AnswerDecoder):
         self._over = True
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _chunk(self, chunk: wire.Chunk, frame: Frame, out: list[Event]) -> None:
+    def _chunk(self, chunk: wire.GeminiChunk, frame: Frame, out: list[Event]) -> None:
         for candidate in chunk.candidates or ():
             if candidate.index:
                 # A further candidate (`candidateCount`). The neutral answer has one.
@@ -125,7 +125,7 @@ class Decoder(AnswerDecoder):
 
     def _part(self, raw: bytes, out: list[Event]) -> None:
         part = _read_part(raw)
-        if isinstance(part.functionCall, wire.FunctionCall):
+        if isinstance(part.functionCall, wire.GeminiCall):
             self._function_call(part.functionCall, part.thoughtSignature or None, out)
             return
         self._end_call(out)
@@ -151,7 +151,7 @@ class Decoder(AnswerDecoder):
         self._blocks.end(out)
         out.append(BlockEnd(self._blocks.open(part, out)))
 
-    def _function_call(self, call: wire.FunctionCall, signature: str | None, out: list[Event]) -> None:
+    def _function_call(self, call: wire.GeminiCall, signature: str | None, out: list[Event]) -> None:
         if call.name:
             self._end_call(out)
             self._blocks.end(out)
@@ -169,7 +169,7 @@ class Decoder(AnswerDecoder):
         elif not call.name and not call.willContinue:
             self._end_call(out)
 
-    def _partial_arguments(self, call: wire.FunctionCall, out: list[Event]) -> None:
+    def _partial_arguments(self, call: wire.GeminiCall, out: list[Event]) -> None:
         self._partial = self._partial or PartialArguments()
         try:
             self._partial.add(call.partialArgs or [])

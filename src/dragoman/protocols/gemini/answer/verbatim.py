@@ -11,7 +11,7 @@ import msgspec
 from ...common.sealed_reasoning import is_base64
 from . import wire
 
-_decode_part = msgspec.json.Decoder(wire.Part).decode
+_decode_part = msgspec.json.Decoder(wire.GeminiPart).decode
 
 
 class VerbatimCheck:
@@ -23,13 +23,13 @@ class VerbatimCheck:
         self._ids: set[str] = set()
         self._output = 0
 
-    def passes(self, chunk: wire.Chunk) -> bool:
+    def passes(self, chunk: wire.GeminiChunk) -> bool:
         try:
             return self._passes(chunk)
         except ValueError:
             return False  # a strict client would reject the chunk, too
 
-    def _passes(self, chunk: wire.Chunk) -> bool:
+    def _passes(self, chunk: wire.GeminiChunk) -> bool:
         candidates = chunk.candidates or []
         if len(candidates) > 1 or self._finished:
             return False
@@ -42,7 +42,7 @@ class VerbatimCheck:
         return all(self._candidate(candidate) for candidate in candidates)
 
     def _candidate(self, candidate: wire.Candidate) -> bool:
-        content = candidate.content or wire.Content()
+        content = candidate.content or wire.GeminiContent()
         self._finished = bool(candidate.finishReason)
         if candidate.finishReason and not candidate.finishReason.isupper():
             return False  # clients compare finish reasons, and Google's are upper case
@@ -50,7 +50,7 @@ class VerbatimCheck:
             return False
         return all(self._part(_decode_part(bytes(raw))) for raw in content.parts or ())
 
-    def _part(self, part: wire.Part) -> bool:
+    def _part(self, part: wire.GeminiPart) -> bool:
         call = part.functionCall
         signature = part.thoughtSignature
         if part.text is None or signature is None or not is_base64(signature or ""):

@@ -9,7 +9,7 @@ import msgspec
 Count = int | msgspec.UnsetType | None
 
 
-class FunctionCall(msgspec.Struct, gc=False):
+class GeminiCall(msgspec.Struct, gc=False):
     """`args` stays raw, which keeps its digits and key order."""
 
     name: str | None = None
@@ -25,23 +25,23 @@ class Blob(msgspec.Struct, gc=False):
     fileUri: str | None = None
 
 
-class Part(msgspec.Struct, gc=False):
+class GeminiPart(msgspec.Struct, gc=False):
     text: str | msgspec.UnsetType | None = msgspec.UNSET
     thought: bool | None = None
     thoughtSignature: str | msgspec.UnsetType | None = msgspec.UNSET
-    functionCall: FunctionCall | msgspec.UnsetType | None = msgspec.UNSET
+    functionCall: GeminiCall | msgspec.UnsetType | None = msgspec.UNSET
     inlineData: Blob | None = None
     fileData: Blob | None = None
 
 
-class Content(msgspec.Struct, gc=False):
+class GeminiContent(msgspec.Struct, gc=False):
     parts: list[msgspec.Raw] | None = None
     role: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Candidate(msgspec.Struct, gc=False):
     index: int | None = None
-    content: Content | None = None
+    content: GeminiContent | None = None
     finishReason: str | None = None
     finishMessage: str | None = None
     citationMetadata: Any = None
@@ -57,7 +57,7 @@ class UsageMetadata(msgspec.Struct, gc=False):
     totalTokenCount: Count = msgspec.UNSET
 
 
-class Chunk(msgspec.Struct, gc=False):
+class GeminiChunk(msgspec.Struct, gc=False):
     candidates: list[Candidate] | None = None
     promptFeedback: dict[str, Any] | None = None
     usageMetadata: UsageMetadata | None = None

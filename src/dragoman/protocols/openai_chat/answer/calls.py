@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ....wire.jsonscan import JsonScanner
-from .wire import Call, Custom, Function
+from .wire import CallDelta, CustomDelta, FunctionDelta
 
 # The names of servers for a call that the client runs. The server runs a call of any other type itself
 # (xAI: `x_search_call`, Moonshot: `builtin_function`).
@@ -65,7 +65,7 @@ class FragmentRouter:
         self._by_id: dict[str, StreamedCall] = {}
         self._by_index: dict[int, StreamedCall] = {}
 
-    def assign(self, fragment: Call, separate: bool = False) -> tuple[StreamedCall, str]:
+    def assign(self, fragment: CallDelta, separate: bool = False) -> tuple[StreamedCall, str]:
         """Return the call that `fragment` belongs to (a new one if it starts one), and the text it adds.
 
         `separate`: the fragment is a complete call, like each entry of a whole body.
@@ -87,7 +87,7 @@ class FragmentRouter:
             call.pieces.append(text)
         return call, text
 
-    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> StreamedCall:
+    def _find(self, fragment: CallDelta, index: int | None, name: str, text: str) -> StreamedCall:
         id = fragment.id or ""
         call = self._named_again.get(index) if not id or id in self._by_id else None
         name = name or (call.name if call is not None else "")
@@ -142,7 +142,7 @@ class FragmentRouter:
         """Does a repeated name start a new call? It does if a second JSON object follows a complete one."""
         return bool(name and call.name) and text.lstrip()[:1] == "{" and call.complete
 
-    def _new(self, id: str, name: str, fragment: Call) -> StreamedCall:
+    def _new(self, id: str, name: str, fragment: CallDelta) -> StreamedCall:
         custom = fragment.custom is not None and bool(fragment.custom.name)
         kind = fragment.type if fragment.type and fragment.type not in _CLIENT_TYPES else "function"
         call = StreamedCall(id, name, "custom" if custom else kind)
@@ -158,9 +158,9 @@ def as_index(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
-def _name_and_text(fragment: Call) -> tuple[str | None, Any]:
+def _name_and_text(fragment: CallDelta) -> tuple[str | None, Any]:
     # Snowflake sends an empty `custom` beside every function. So check values, not keys.
-    function, custom = fragment.function or Function(), fragment.custom or Custom()
+    function, custom = fragment.function or FunctionDelta(), fragment.custom or CustomDelta()
     return custom.name or function.name, custom.input or function.arguments
 
 

@@ -39,10 +39,10 @@ from .verbatim import VerbatimCheck
 # reason twice, the second time with the usage.
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
-_NOTHING = wire.Chunk()
+_NOTHING = wire.ChatChunk()
 _OBJECT = ord("{")
 _PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
-_read = StructReader(wire.Chunk, _PIECES)
+_read = StructReader(wire.ChatChunk, _PIECES)
 _strict = _read.strict
 
 
@@ -106,7 +106,7 @@ class Decoder(AnswerDecoder):
             self._counts(chunk, out)
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _possible_failure(self, chunk: wire.Chunk, frame: Frame) -> list[Event] | None:
+    def _possible_failure(self, chunk: wire.ChatChunk, frame: Frame) -> list[Event] | None:
         """The events of a frame that is an error or not a chunk at all; None if it is an ordinary chunk."""
         failure = _read_failure(chunk, frame)
         if failure is not None:
@@ -146,13 +146,13 @@ class Decoder(AnswerDecoder):
         self.clean = False
         return []
 
-    def _start(self, chunk: wire.Chunk, out: list[Event]) -> None:
+    def _start(self, chunk: wire.ChatChunk, out: list[Event]) -> None:
         self._started = True
         # Not every server sends a valid time.
         created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
         out.append(Start(chunk.id or "", chunk.model or "", created))
 
-    def _counts(self, chunk: wire.Chunk, out: list[Event]) -> None:
+    def _counts(self, chunk: wire.ChatChunk, out: list[Event]) -> None:
         # Groq once sent the usage of a stream only here.
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
@@ -183,7 +183,7 @@ class Decoder(AnswerDecoder):
             if choice.finish_reason:
                 self._finish(choice.finish_reason, choice.native_finish_reason)
 
-    def _delta(self, delta: wire.Delta, out: list[Event], whole: bool = False) -> None:
+    def _delta(self, delta: wire.ChatDelta, out: list[Event], whole: bool = False) -> None:
         reasoning = delta.reasoning_content or delta.reasoning or delta.reasoning_text or delta.thinking
         if reasoning or delta.reasoning_details:
             self._reasoning(reasoning, delta.reasoning_details, out)
@@ -199,7 +199,7 @@ class Decoder(AnswerDecoder):
         fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
             # The deprecated form of one call. Snowflake sends an empty `function_call` beside every answer.
-            fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
+            fragments = (*fragments, wire.CallDelta(index=0, function=delta.function_call))
         for position, fragment in enumerate(fragments):
             separate = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
             call, text = self._calls.assign(fragment, separate)
@@ -312,13 +312,13 @@ class Decoder(AnswerDecoder):
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
 
 
-def _begins_call(fragment: wire.Call, before: Sequence[wire.Call]) -> bool:
+def _begins_call(fragment: wire.CallDelta, before: Sequence[wire.CallDelta]) -> bool:
     """Is this entry of a list a separate call? It is if it has a name, and no distinct index."""
     named = (fragment.function and fragment.function.name) or (fragment.custom and fragment.custom.name)
     return bool(named) and (fragment.index is None or any(b.index == fragment.index for b in before))
 
 
-def _read_failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
+def _read_failure(chunk: wire.ChatChunk, frame: Frame) -> Failed | None:
     """Read an error in an answer with status 200. OpenAI sends `error` in a frame.
 
     MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral `"object": "error"`. OpenRouter sends
@@ -340,7 +340,7 @@ def _has_error_message(frame: Frame) -> bool:
     return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg", "errors"))
 
 
-def read_usage(usage: wire.Usage) -> Usage:
+def read_usage(usage: wire.ChatUsage) -> Usage:
     """Read token counts. OpenAI's prompt count includes cached tokens, the neutral one does not."""
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens

@@ -30,7 +30,7 @@ class VerbatimCheck:
         self._usage = False
         self._is_whole = False
 
-    def passes(self, chunk: wire.Chunk) -> bool:
+    def passes(self, chunk: wire.ChatChunk) -> bool:
         head = (chunk.id, chunk.object, chunk.created, chunk.model)
         if head != self._head:
             if chunk.object == "chat.completion":
@@ -56,7 +56,7 @@ class VerbatimCheck:
             return True
         return done and bool(self._choices) and all(c.finished for c in self._choices.values())
 
-    def _last_usage(self, chunk: wire.Chunk) -> bool:
+    def _last_usage(self, chunk: wire.ChatChunk) -> bool:
         self._usage = True
         return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
@@ -67,7 +67,7 @@ class VerbatimCheck:
         check = self._choices[number] = ChoiceCheck()
         return check
 
-    def _whole(self, chunk: wire.Chunk) -> bool:
+    def _whole(self, chunk: wire.ChatChunk) -> bool:
         self._is_whole = True
         if not (_named(chunk) and chunk.choices) or (chunk.usage and not adds_up(chunk.usage)):
             return False
@@ -115,7 +115,7 @@ class ChoiceCheck:
         # Agents that trust the reason would not run them.
         return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 
-    def _fields(self, delta: wire.Delta) -> bool:
+    def _fields(self, delta: wire.ChatDelta) -> bool:
         if delta.role != self._role or delta.function_call is not None:
             return False
         self._role = None
@@ -125,13 +125,13 @@ class ChoiceCheck:
             return False
         return type(delta.content) in _TEXT
 
-    def _calls_pass(self, calls: list[wire.Call]) -> bool:
+    def _calls_pass(self, calls: list[wire.CallDelta]) -> bool:
         for call in calls:
             if not self._call(call):
                 return False
         return bool(calls)
 
-    def _call(self, call: wire.Call) -> bool:
+    def _call(self, call: wire.CallDelta) -> bool:
         number = call.index
         # A custom call in a stream makes the stream helper of OpenAI's SDK fail. The encoder decides about
         # its form.
@@ -150,11 +150,11 @@ class ChoiceCheck:
         return True
 
 
-def _named(chunk: wire.Chunk) -> bool:
+def _named(chunk: wire.ChatChunk) -> bool:
     return bool(chunk.id and chunk.model) and type(chunk.created) is int and chunk.created >= 0
 
 
-def adds_up(usage: wire.Usage | None) -> bool:
+def adds_up(usage: wire.ChatUsage | None) -> bool:
     """Are the counts complete and consistent?"""
     if usage is None:
         return False

@@ -11,26 +11,26 @@ from typing import Any
 import msgspec
 
 
-class Function(msgspec.Struct, gc=False):
+class FunctionDelta(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: Any = None
 
 
-class Custom(msgspec.Struct, gc=False):
+class CustomDelta(msgspec.Struct, gc=False):
     name: str | None = None
     input: str | None = None
 
 
-class Call(msgspec.Struct, gc=False):
+class CallDelta(msgspec.Struct, gc=False):
     index: Any = None
     id: str | None = None
     type: str | None = None
-    function: Function | None = None
-    custom: Custom | None = None
+    function: FunctionDelta | None = None
+    custom: CustomDelta | None = None
     extra_content: Any = None
 
 
-class Delta(msgspec.Struct, gc=False):
+class ChatDelta(msgspec.Struct, gc=False):
     role: str | None = None
     content: Any = msgspec.UNSET
     reasoning_content: Any = None
@@ -41,15 +41,15 @@ class Delta(msgspec.Struct, gc=False):
     thinking: Any = None
     """Servers that name the field like Ollama's own protocol."""
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
-    function_call: Function | None = None
+    tool_calls: list[CallDelta] | None = None
+    function_call: FunctionDelta | None = None
     annotations: Any = None
 
 
 class Choice(msgspec.Struct, gc=False):
     index: int | None = None
-    delta: Delta | None = None
-    message: Delta | None = None
+    delta: ChatDelta | None = None
+    message: ChatDelta | None = None
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     """Null before the end. Some servers leave it out."""
     native_finish_reason: Any = None
@@ -58,25 +58,25 @@ class Choice(msgspec.Struct, gc=False):
     """OpenRouter: why the provider ended this choice."""
 
 
-class Details(msgspec.Struct, gc=False):
+class ChatTokenDetails(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
-class Usage(msgspec.Struct, gc=False):
+class ChatUsage(msgspec.Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
-    prompt_tokens_details: Details | None = None
-    completion_tokens_details: Details | None = None
+    prompt_tokens_details: ChatTokenDetails | None = None
+    completion_tokens_details: ChatTokenDetails | None = None
 
 
 class Groq(msgspec.Struct, gc=False):
-    usage: Usage | None = None
+    usage: ChatUsage | None = None
 
 
-class Chunk(msgspec.Struct, gc=False):
+class ChatChunk(msgspec.Struct, gc=False):
     """A chunk of a stream, a whole `chat.completion`, or an error. The members tell which."""
 
     id: str | None = None
@@ -84,7 +84,7 @@ class Chunk(msgspec.Struct, gc=False):
     created: Any = None
     model: str | None = None
     choices: list[Choice] | None = None
-    usage: Usage | None = None
+    usage: ChatUsage | None = None
     error: Any = None
     base_resp: Any = None
     """MiniMax reports failures here, together with `choices: null`."""

@@ -87,7 +87,6 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
-    """Read one entry of `tools`."""
     members = members_of(raw, where)
     if optional(members.get("type", msgspec.UNSET)) is None and "function" in members:
         # Mistral's and Together's clients leave the type out. OpenAI refuses that.

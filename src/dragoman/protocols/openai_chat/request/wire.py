@@ -15,8 +15,6 @@ Obj = dict[str, Any]
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):
-    """The function of a call."""
-
     name: str
     arguments: str | Obj | None = None
     """Text. Mistral and Ollama answer with an object, and agents send it back."""

@@ -27,8 +27,8 @@ _OPENED = frozenset(
 # The year 5138. A later `created_at`, such as infinity, is not a valid time and is ignored.
 _LATEST = 100_000_000_000
 
-_read = StructReader(wire.StreamEvent, frozenset({"delta"}))
-_read_response = StructReader(wire.Response)
+_read = StructReader(wire.ResponsesEvent, frozenset({"delta"}))
+_read_response = StructReader(wire.ResponseObject)
 
 
 class Decoder(AnswerDecoder):
@@ -72,7 +72,7 @@ class Decoder(AnswerDecoder):
             return []
         return self._cut_off(begun=bool(self._items))
 
-    def _event(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+    def _event(self, kind: str, event: wire.ResponsesEvent, frame: Frame, out: list[Event]) -> None:
         if event.object == "response":
             self._response(frame.data, out)
             self._body(frame.data, out)
@@ -100,7 +100,7 @@ class Decoder(AnswerDecoder):
             self._started = True
             out.append(Start())
 
-    def _in_response(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+    def _in_response(self, kind: str, event: wire.ResponsesEvent, frame: Frame, out: list[Event]) -> None:
         if kind.endswith(".delta") and self._delta(kind, event, out):
             return
         match kind:
@@ -119,7 +119,7 @@ class Decoder(AnswerDecoder):
             case _:
                 self._unknown(kind, frame, out)
 
-    def _delta(self, kind: str, event: wire.StreamEvent, out: list[Event]) -> bool:
+    def _delta(self, kind: str, event: wire.ResponsesEvent, out: list[Event]) -> bool:
         """Read a delta event. Returns False for an unknown one."""
         piece = event.delta if isinstance(event.delta, str) else ""
         match kind:
@@ -144,13 +144,13 @@ class Decoder(AnswerDecoder):
         elif not _known(kind):
             out.append(Unknown(NAME, kind, frame.data))
 
-    def _item(self, event: wire.StreamEvent, kind: str) -> OpenItem:
+    def _item(self, event: wire.ResponsesEvent, kind: str) -> OpenItem:
         index = event.output_index
         if index is None:
             index = max(self._items, default=0)
         if index not in self._items:
             self._items[index] = OpenItem(self._numbers, self._issuer)
-            self._items[index].item = wire.Item(type=kind, id=event.item_id)
+            self._items[index].item = wire.AnswerItem(type=kind, id=event.item_id)
         return self._items[index]
 
     def _item_done(self, item: OpenItem, raw: bytes, out: list[Event]) -> None:
@@ -162,7 +162,7 @@ class Decoder(AnswerDecoder):
     def _response(self, raw: bytes, out: list[Event]) -> None:
         if self._started:
             return
-        response = _read_response(raw) if raw else wire.Response()
+        response = _read_response(raw) if raw else wire.ResponseObject()
         self._started = True
         created = response.created_at
         out.append(
@@ -183,7 +183,7 @@ class Decoder(AnswerDecoder):
             self._finish(raw, out)
 
     def _finish(self, raw: bytes, out: list[Event]) -> None:
-        response = _read_response(raw) if raw else wire.Response()
+        response = _read_response(raw) if raw else wire.ResponseObject()
         status = response.status or "completed"
         if response.usage:
             out.append(UsageSeen(_usage(response.usage)))
@@ -243,7 +243,7 @@ def _known(kind: str) -> bool:
     )
 
 
-def _usage(usage: wire.Usage) -> Usage:
+def _usage(usage: wire.ResponsesUsage) -> Usage:
     total = usage.input_tokens
     details: Any = usage.input_tokens_details
     cached = details.cached_tokens if details else None

@@ -30,7 +30,7 @@ from . import wire
 
 _CALLS = {"function_call": "function", "custom_tool_call": "custom"}
 _UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
-_read_item = StructReader(wire.Item)
+_read_item = StructReader(wire.AnswerItem)
 
 
 class BlockNumbers:
@@ -64,7 +64,7 @@ class OpenItem:
     def __init__(self, numbers: BlockNumbers, issuer: str) -> None:
         self._numbers = numbers
         self._issuer = issuer
-        self.item = wire.Item()
+        self.item = wire.AnswerItem()
         self.raw = b""
         self.done = False
         self._blocks: dict[tuple[str, int], ItemBlock] = {}

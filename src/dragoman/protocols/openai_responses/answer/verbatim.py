@@ -27,8 +27,8 @@ UNFINISHED = ("queued", "in_progress")
 """A response in the background. The client asks for it later, by its id."""
 _REASONS = ("max_output_tokens", "max_messages", "content_filter", "steered")
 _FINAL = frozenset({"response.completed", "response.incomplete"})
-_decode_item = msgspec.json.Decoder(wire.Item).decode
-_decode_response = msgspec.json.Decoder(wire.Response).decode
+_decode_item = msgspec.json.Decoder(wire.AnswerItem).decode
+_decode_response = msgspec.json.Decoder(wire.ResponseObject).decode
 
 
 class VerbatimCheck:
@@ -41,13 +41,13 @@ class VerbatimCheck:
         self._items: list[ItemCheck] = []
         self._calls: set[str] = set()
 
-    def passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
+    def passes(self, event: wire.ResponsesEvent, frame: Frame) -> bool:
         try:
             return self._passes(event, frame)
         except ValueError:
             return False  # a strict client would reject the event, too
 
-    def _passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
+    def _passes(self, event: wire.ResponsesEvent, frame: Frame) -> bool:
         if event.object == "response":
             return self._whole(frame.data)
         if frame.event != event.type or event.sequence_number != self._sequence:
@@ -68,7 +68,7 @@ class VerbatimCheck:
             return not item.done and item.finish(_decode_item(bytes(event.item)), bytes(event.item))
         return item.passes(event)
 
-    def _lifecycle(self, event: wire.StreamEvent) -> bool:
+    def _lifecycle(self, event: wire.ResponsesEvent) -> bool:
         response = _decode_response(bytes(event.response))
         if event.type in self._seen or response.status not in _LIFECYCLE[event.type]:
             return False
@@ -99,7 +99,7 @@ class VerbatimCheck:
         self._items.append(ItemCheck(item))
         return starts_empty(item) and self._legal_call(item)
 
-    def _legal_call(self, item: wire.Item) -> bool:
+    def _legal_call(self, item: wire.AnswerItem) -> bool:
         if item.type not in CALLS:
             return True
         id = item.call_id or ""
@@ -124,7 +124,7 @@ class VerbatimCheck:
         return whole and all(item.type and self._legal_call(item) for item in items)
 
 
-def _named(response: wire.Response) -> bool:
+def _named(response: wire.ResponseObject) -> bool:
     created = type(response.created_at) in (int, float)
     named = bool(response.id and response.model and response.object == "response")
     return named and created and response.output is not None and _adds_up(response.usage)
@@ -134,13 +134,13 @@ def _same(one: bytes, other: bytes) -> bool:
     return msgspec.json.decode(one) == msgspec.json.decode(other)
 
 
-def _explained(response: wire.Response) -> bool:
+def _explained(response: wire.ResponseObject) -> bool:
     details = response.incomplete_details or {}
     reason = details.get("reason")
     return response.status != "incomplete" or reason in _REASONS
 
 
-def _adds_up(usage: wire.Usage | None) -> bool:
+def _adds_up(usage: wire.ResponsesUsage | None) -> bool:
     if usage is None:
         return True
     if usage.input_tokens is None or usage.output_tokens is None:

@@ -66,7 +66,7 @@ class PartCheck:
 class ItemCheck:
     """Checks one item from `added` to `done`."""
 
-    def __init__(self, item: wire.Item) -> None:
+    def __init__(self, item: wire.AnswerItem) -> None:
         self.identity = identity(item)
         self.kind = item.type
         self.done = False
@@ -75,7 +75,7 @@ class ItemCheck:
         self._call = PartCheck()
         self._parts: dict[tuple[str, int], PartCheck] = {}
 
-    def passes(self, event: wire.StreamEvent) -> bool:
+    def passes(self, event: wire.ResponsesEvent) -> bool:
         family, _, step = event.type.rpartition(".")
         if self.done or (event.item_id is not None and event.item_id != self.identity[0]):
             return False
@@ -89,7 +89,7 @@ class ItemCheck:
             return self._text(*_TEXTS[family], event, step)
         return True
 
-    def finish(self, item: wire.Item, raw: bytes) -> bool:
+    def finish(self, item: wire.AnswerItem, raw: bytes) -> bool:
         self.done = True
         self.raw = raw
         if identity(item) != self.identity:
@@ -104,7 +104,7 @@ class ItemCheck:
         parts = {(index, number): (c.type, c.refusal or c.text) for index, number, c in final}
         return parts == {key: (part.kind, part.whole) for key, part in self._parts.items()}
 
-    def _arguments(self, kind: str, field: str, event: wire.StreamEvent, step: str) -> bool:
+    def _arguments(self, kind: str, field: str, event: wire.ResponsesEvent, step: str) -> bool:
         if kind != self.kind or event.item_id is None:
             return False
         if step == "delta":
@@ -112,7 +112,7 @@ class ItemCheck:
         whole = event.arguments if field == "arguments" else event.input
         return bool(whole) and self._call.end(whole)  # empty arguments must become `{}`
 
-    def _part(self, index: str, event: wire.StreamEvent, step: str) -> bool:
+    def _part(self, index: str, event: wire.ResponsesEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index
         part = event.part
         if not is_object(part) or number is None or event.item_id is None:
@@ -130,7 +130,7 @@ class ItemCheck:
         text = part.get("refusal" if check.kind == "refusal" else "text")
         return bool(text) and part.get("type") == check.kind and check.whole == text
 
-    def _text(self, index: str, kind: str, field: str, event: wire.StreamEvent, step: str) -> bool:
+    def _text(self, index: str, kind: str, field: str, event: wire.ResponsesEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index
         if number is None or event.item_id is None:
             return False
@@ -148,11 +148,11 @@ class ItemCheck:
         return True
 
 
-def identity(item: wire.Item) -> tuple[str | None, ...]:
+def identity(item: wire.AnswerItem) -> tuple[str | None, ...]:
     return item.id, item.type, item.call_id, item.name, item.namespace, item.role
 
 
-def starts_empty(item: wire.Item) -> bool:
+def starts_empty(item: wire.AnswerItem) -> bool:
     """Is an added item empty? Clients append the deltas, so they would count initial content twice."""
     match item.type:
         case "message":

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 
-class Content(msgspec.Struct, gc=False):
+class ItemContent(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     refusal: str | None = None
     annotations: list[dict[str, Any]] | None = None
 
 
-class Item(msgspec.Struct, gc=False):
+class AnswerItem(msgspec.Struct, gc=False):
     type: str = ""
     id: str | None = None
     call_id: str | None = None
@@ -22,35 +22,35 @@ class Item(msgspec.Struct, gc=False):
     namespace: str | None = None
     arguments: Any = None
     input: Any = None
-    content: list[Content] | None = None
-    summary: list[Content] | None = None
+    content: list[ItemContent] | None = None
+    summary: list[ItemContent] | None = None
     encrypted_content: str | None = None
     status: str | None = None
     role: str | None = None
 
 
-class Details(msgspec.Struct, gc=False):
+class ResponsesTokenDetails(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
-class Usage(msgspec.Struct, gc=False):
+class ResponsesUsage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     total_tokens: int | None = None
-    input_tokens_details: Details | None = None
-    output_tokens_details: Details | None = None
+    input_tokens_details: ResponsesTokenDetails | None = None
+    output_tokens_details: ResponsesTokenDetails | None = None
 
 
-class Response(msgspec.Struct, gc=False):
+class ResponseObject(msgspec.Struct, gc=False):
     id: str | None = None
     object: str | None = None
     created_at: Any = None
     model: str | None = None
     status: str | None = None
     output: list[msgspec.Raw] | None = None
-    usage: Usage | None = None
+    usage: ResponsesUsage | None = None
     error: Any = None
     incomplete_details: dict[str, Any] | None = None
 
@@ -64,7 +64,7 @@ class FramePosition(msgspec.Struct, gc=False):
     item: msgspec.Raw = msgspec.Raw()
 
 
-class StreamEvent(msgspec.Struct, gc=False):
+class ResponsesEvent(msgspec.Struct, gc=False):
     """An event of a stream. `object` is set if it is a whole response instead."""
 
     type: str = ""
