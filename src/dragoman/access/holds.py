@@ -15,7 +15,7 @@ from ..shared import Counters
 from ..store import Addition
 
 SLOT = 30
-"""Seconds. Long enough that processes whose clocks differ by seconds look at the same slot."""
+"""Seconds. Long compared with the clock differences of processes, so that they use the same slot."""
 
 
 class Holds:

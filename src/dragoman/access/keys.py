@@ -25,9 +25,9 @@ from .stored_keys import hashes, settings
 log = logging.getLogger("dragoman.gateway")
 
 _FRESH = 1.0
-"""Seconds for which the keys of the store are used without a look at the store."""
+"""Seconds for which keys that were read from the store are used without reading it again."""
 _TOUCH = 60.0
-"""Seconds between two writes of when keys were last used."""
+"""Seconds between two writes of `last_used`."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class _Entry(msgspec.Struct, frozen=True):
     revoked: bool = False
     stored: bool = False
     replaced: bool = False
-    """Has the key another secret since, and this one only for a while?"""
+    """Was the key rotated since? Then this secret is valid only for a while."""
 
     def refusal(self, now: float) -> str | None:
         """Why the key is not valid; None if it is."""
@@ -78,9 +78,9 @@ class KeyTable:
         self._rows: list[StoredKey] = []
         self._read_at: float | None = None
         self.read_once = False
-        """Has the store ever said which keys it has?"""
+        """Were the keys of the store read once?"""
         self._lost = False
-        """Are the rows older than the store, which has none any more?"""
+        """Has the store lost its keys, so that the rows here are from before?"""
         self._reading: asyncio.Task[None] | None = None
         self._used: dict[str, float] = {}
         self._touched = -_TOUCH

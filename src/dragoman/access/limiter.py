@@ -29,8 +29,8 @@ _WARN_AT = 0.8
 # Keys can be created at run time, so the caches of keys and budgets need a limit.
 _MAX_CACHED = 10_000
 _MAX_SWITCHES = 3
-"""How often a request is counted anew because other counters took over. Redis may come and go."""
-# How often a process looks whether another one has counted what was spent before, and seconds between.
+"""How often a request is counted again because the counters changed: Redis may come and go."""
+# How often a process checks whether another one has counted earlier spending, and the seconds between checks.
 _CLAIM_POLLS = 20
 _CLAIM_POLL = 0.1
 
@@ -70,7 +70,7 @@ class Limiter:
         self._meters: dict[Identity, tuple[Meter, ...]] = {}
         self._generation = counters.generation
         self._known: dict[str, asyncio.Task[None]] = {}
-        """Budget counters of this process that hold what receipts say was spent before."""
+        """Budget counters of this process that include the earlier spending from receipts."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def meters(self, identity: Identity) -> tuple[Meter, ...]:

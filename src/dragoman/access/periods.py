@@ -12,7 +12,7 @@ _DAY = 86_400
 
 
 class Window(NamedTuple):
-    """A stretch of time that has its own counter."""
+    """A period with its own counter."""
 
     name: str
     begins: float

@@ -79,7 +79,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     each_key: tuple[UpstreamConfig, ...] = ()
     """This upstream once for each of its keys, in their order; empty if it has only one."""
     key_number: int = 0
-    """The place of `credential` among the keys."""
+    """The number of `credential` among the keys."""
     auth: str | None = None
     """The header for the key; None: the header that the protocol uses."""
     provider: str | None = None
@@ -111,7 +111,6 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def credentials(self) -> tuple[CredentialSpec, ...]:
-        """All its keys."""
         return tuple(one.credential for one in self.each_key) or (self.credential,)
 
     def url(self, path: str) -> str:
@@ -263,7 +262,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     keepalive: float = 15.0
     shutdown_grace: float = 30.0
     shutdown_delay: float = 0.0
-    """Seconds to go on taking requests after a stop, while `/readyz` says that the gateway stops."""
+    """Seconds in which requests are still accepted after a stop, while `/readyz` answers 503."""
     retries: int = 2
     store: Path | SecretReference | None = None
     redis: SecretReference | None = None

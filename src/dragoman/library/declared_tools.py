@@ -14,7 +14,6 @@ AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object
 
 
 def declared(tools: Iterable[AnyTool]) -> tuple[Tool, ...]:
-    """The neutral tools for `tools`."""
     return tuple(tool for given in tools for tool in _declared(given))
 
 

@@ -29,7 +29,7 @@ ORDERS: dict[str, Callable[[UsageRow], int]] = {
 _LISTED = 100
 _MAX_LISTED = 10_000
 MAX_SERIES = 6
-"""Groups that have a line of their own over time. The colours of a plot can tell no more apart."""
+"""Groups with a line of their own over time. A plot has no more distinguishable colours."""
 _MAX_STEPS = 1000
 
 

@@ -46,7 +46,7 @@ class JudgedCalls(msgspec.Struct, frozen=True):
 
 
 class ComparedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer to one turn."""
+    """A target's answer to one recorded turn."""
 
     turn: int
     target: str

@@ -74,7 +74,7 @@ WORKING_DIRECTORY = re.compile(
     r"(?i)(?:working directory|current directory|\bcwd|workspace)(?:</?[a-z]+>|[\s:=`'\"*>]|\bis\b)+"
     r"(/[^\s<>\"'`,;]+|[a-z]:\\[^\s<>\"'`,;]+)"
 )
-"""Finds the agent's working directory. It counts as `<cwd>`, here and wherever else the request names it."""
+"""Finds the agent's working directory. Each occurrence in the request becomes `<cwd>`."""
 
 NOT_IN_NAMES = re.compile("[^0-9A-Za-z]")
 """Claude Code names its folder for a project after the working directory: `-home-mara-project`."""

@@ -69,7 +69,6 @@ def context_window(model: str, provider: str | None) -> int | None:
 
 
 def _name(provider: str | None) -> str | None:
-    """The name of `provider` in the table."""
     known = providers().get(provider) if provider else None
     return known.prices_name or provider if known else provider or None
 

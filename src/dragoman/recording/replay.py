@@ -40,7 +40,7 @@ class ReplayStep(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """The result of a replay."""
+    """What a client would get now, and whether it equals the recorded answer."""
 
     steps: tuple[ReplayStep, ...]
     receipts: tuple[CallReceipt, ...]

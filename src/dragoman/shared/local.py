@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from ..store import Addition
 
 _MANY = 10_000
-"""Expired counters are dropped when there are so many."""
+"""Expired counters are dropped when there are more."""
 
 
 class LocalState:

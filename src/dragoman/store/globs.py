@@ -1,4 +1,4 @@
-"""Globs as the gateway reads them (`fnmatch`), in the words of each engine.
+"""Translate globs, which the gateway reads like `fnmatch`, for each engine.
 
 The dialects differ. SQLite negates a set with `^`, `fnmatch` with `!`. SQLite finds nothing for a `[` without
 its `]`; `fnmatch` takes it as it is. PostgreSQL has regular expressions instead of globs.

@@ -1,7 +1,7 @@
 """Conversations, one row for each: the part that every engine shares.
 
-`sessions` says when a conversation was, whose, and how it began. It is indexed by the time of the last
-request, so a list reads only the rows that it shows. The sums of those are in `usage_by_session`.
+`sessions` holds the time, the key and the first words of each conversation. It is indexed by the time of
+the last request, so a list reads only the rows that it shows. The sums of those are in `usage_by_session`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from .rules.answer_rules import CALL_IN_TEXT, REPEATED_CALL, TOOL_NAME
 
 
 class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of one answer."""
+    """What happened to one call: how it arrived, and how the client got it."""
 
     id: str
     name: str

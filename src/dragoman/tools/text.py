@@ -68,7 +68,7 @@ class TextStage:
         self.cut: End | None = None
         """The end of the answer, once a stop sequence was found in the text."""
         self._ended: BlockEnd | None = None
-        """The end of a reasoning block that waits for the next block: a call in it may be real."""
+        """The end of a reasoning block. It waits for the next block: a call in the reasoning may be real."""
 
     @property
     def dropped(self) -> tuple[str, str]:

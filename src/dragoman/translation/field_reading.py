@@ -17,7 +17,7 @@ from ..protocols.common.fields import is_array
 
 MESSAGES = "messages"
 _CONTENT = frozenset({MESSAGES, "system", "tools", "model"})
-"""Parts that are not asked for: a field that holds them sets them."""
+"""Parts whose field always sets them, so the reader is not asked."""
 _PARTS = ("stream", "include_usage", *Settings.__struct_fields__)
 _NO_SETTINGS = Settings()
 _DEFAULTS: Mapping[str, Any] = {
@@ -27,7 +27,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "n": 1,
     "service_tier": "auto",
 }
-"""What a request without these parts asks for. For all others it is the default of `Settings`."""
+"""The values of these parts in a request without them. Other parts have the default of `Settings`."""
 
 
 class FieldReading:

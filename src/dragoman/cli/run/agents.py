@@ -261,7 +261,6 @@ AGENTS: dict[str, Agent] = {entry.name: entry for entry in _ALL}
 
 
 def find_agent(name: str) -> Agent:
-    """Find an agent by its name or by the name of its program."""
     found = AGENTS.get(name) or next((c for c in _ALL if name == c.program), None)
     if found is None:
         near = difflib.get_close_matches(name, AGENTS, 1)

@@ -72,7 +72,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """A known agent."""
+    """A coding agent that `dragoman run` can start."""
 
     name: str
     """The CLIENT argument of `dragoman run`."""

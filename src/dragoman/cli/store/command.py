@@ -12,7 +12,7 @@ from ..time_option import PointInTime
 
 @click.group()
 def store() -> None:
-    r"""Look at the store, migrate it, export it and prune it.
+    r"""Inspect, migrate, export and prune the store.
 
     The store is the one of the config (server.store): a file, or a database of PostgreSQL.
 
@@ -27,7 +27,7 @@ def store() -> None:
 @CONFIG
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(config_file: Path | None, as_json: bool) -> None:
-    """Say what is in the store, how large it is, and whether its tables are up to date. Changes nothing."""
+    """Show what the store holds, its size, and whether its tables are up to date. Changes nothing."""
     from . import operations
 
     click.echo(operations.status(config_file, as_json=as_json))

@@ -35,7 +35,7 @@ _GROUPS = ("key", "team", "model", "upstream", "session", "day", "hour")
     type=click.Choice(["cost", "tokens", "requests", "failed", "mended"]),
     default="cost",
     show_default=True,
-    help="Sort rows by this, the most first. Days and hours are in their own order.",
+    help="Sort rows by this, the largest first. Days and hours are sorted by time.",
 )
 @click.option(
     "--limit",

@@ -28,7 +28,7 @@ class Judge:
     laws_of_streams: tuple[Law, ...]
     laws_of_bodies: tuple[Law, ...]
     failed_answer: bytes | None
-    """Bytes that mark a failed answer with status 200, if the protocol has such answers."""
+    """Bytes that show a failed answer with status 200, if the protocol has such answers."""
 
 
 @cache

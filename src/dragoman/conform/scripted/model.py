@@ -69,7 +69,6 @@ class ScriptedModel:
         return replies.body(_encode({**counting.around, counting.member: number}))
 
     def models(self, protocol: str) -> Reply:
-        """The list of all models."""
         listing = wire_protocol(protocol).listing
         return replies.body(_encode(listing.page([_entry(listing, each) for each in BEHAVIOURS.values()])))
 

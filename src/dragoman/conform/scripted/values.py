@@ -40,7 +40,6 @@ def document(schema: dict[str, Any] | None, text: str) -> Any:
 
 
 def properties(schema: dict[str, Any]) -> dict[str, Any]:
-    """The properties of a schema."""
     value = schema.get("properties")
     return value if is_object(value) else {}
 

@@ -39,7 +39,7 @@ async def live(state: State, request: HttpRequest) -> Stream:
 
 
 class _Subscriber:
-    """One reader of the feed: what changed in this process, and what other processes tell."""
+    """One reader of the feed: the changes of this process, and those that other processes report."""
 
     def __init__(self, state: State, identity: Identity) -> None:
         self._state = state

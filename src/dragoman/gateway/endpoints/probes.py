@@ -1,6 +1,6 @@
 """`/livez`, `/readyz` and `/healthz`, for load balancers, clusters and people. They need no key.
 
-They say what works and what does not, but never why: addresses are in the log only.
+They show what works and what does not, but not why: only the log names addresses.
 """
 
 from __future__ import annotations

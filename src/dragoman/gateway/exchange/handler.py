@@ -75,7 +75,7 @@ class ExchangeHandler:
         self.trace: ExchangeTrace | None = None
         self._health = TargetHealth(state)
         self._scope = ""
-        """What kept state of this client is stored under."""
+        """The scope of this client's stored state."""
         self._spending: Spending | None = None
         """None: the key has no limits."""
         self._state = state

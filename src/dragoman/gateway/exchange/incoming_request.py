@@ -44,7 +44,7 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile = UNKNOWN
     """The client, as far as it is known."""
     count: Callable[[UpstreamConfig, str, Usage], None]
-    """Call this for what a question of Dragoman itself used at an upstream and its model."""
+    """Call this with the usage of a question that Dragoman itself asked a model."""
     memory: Memory | None = None
     """Holds responses that must not be stored, while the client's WebSocket is open."""
 

@@ -114,7 +114,7 @@ def _counts_tokens(meter: Meter) -> bool:
 
 
 def refuse_uncounted(limits: tuple[Meter, ...], work: str) -> None:
-    """Refuse work that is paid later, of a key with a budget: nobody could hold the budget."""
+    """Refuse a batch to a key with a budget: its cost is unknown, so the budget could not be enforced."""
     for meter in limits:
         if isinstance(meter, BudgetMeter):
             raise CannotCount(

@@ -30,7 +30,7 @@ def belongs_to_target(failure: Failed) -> bool:
 
 
 class Attempted(Protocol):
-    """What an attempt at a target tells about its key."""
+    """What an attempt at a target shows about its key."""
 
     sent_headers: OutgoingHeaders
     has_no_key: bool
@@ -38,7 +38,7 @@ class Attempted(Protocol):
 
 
 class TargetHealth:
-    """Tells the table of cooldowns about the attempts of one exchange."""
+    """Reports the attempts of one exchange to the table of cooldowns."""
 
     __slots__ = ("_state", "key")
 

@@ -23,7 +23,7 @@ from ..caller import CallerIdentity
 log = logging.getLogger("dragoman.gateway")
 
 _NOBODY = b""
-"""The owner of what was deleted. The next one with its name is another one."""
+"""The owner of a deleted file or batch. A later one with the same id is not the same file."""
 
 
 class NotOwned(DragomanError):
@@ -34,7 +34,7 @@ class NotOwned(DragomanError):
 
 
 def shares_account(caller: CallerIdentity, upstream: UpstreamConfig) -> bool:
-    """Does the client see files of others at `upstream`, and may it not?
+    """Must the gateway hide from this client what other keys made at `upstream`?
 
     A client that sends its own key of the upstream has an account of its own.
     """

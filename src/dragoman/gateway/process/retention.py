@@ -13,7 +13,7 @@ _UNLIMITED = 1 << 62
 
 
 def retention_of(config: Config) -> Retention:
-    """The number of receipts has no limit of its own: their age and their size have."""
+    """What the store keeps. Age and size limit the receipts; their number has no limit."""
     server = config.server
     usage = max(Retention().usage, server.retention)
     return Retention(

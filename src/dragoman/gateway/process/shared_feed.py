@@ -26,7 +26,7 @@ _WANTED = 12.0
 # Summaries in one message: Redis keeps a whole message in memory for each slow reader.
 _MAX_IN_MESSAGE = 50
 _MAX_GROWING = 50
-"""Running exchanges of a process above which others hear only of starts, first events and ends."""
+"""With more running exchanges, a process sends others only starts, first events and ends."""
 
 
 class FeedEntry(msgspec.Struct, frozen=True):

@@ -187,7 +187,6 @@ class UpstreamCall:
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
     def failed(self, error: Exception) -> UpstreamFailed:
-        """The failure for a transport error."""
         name = self._name
         again = True
         match error:

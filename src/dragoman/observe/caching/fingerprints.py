@@ -303,6 +303,6 @@ def _joined(parts: Sequence[PromptPart], name: str) -> PromptPart:
     return PromptPart(hash, size, name)
 
 
-# 32 bits are enough to see that a part changed: there are a few hundred parts, and nobody gains by equals.
+# 32 bits are enough to see that a part changed: there are a few hundred parts, and a collision helps nobody.
 # A hash that resists attacks takes four times as long, and every byte of every request passes here.
 _hash = zlib.crc32

@@ -32,14 +32,14 @@ CALL_CLASSES = ("valid", "mended", "leaked", "invalid", "invented", "ghost", "du
 UNUSABLE = frozenset({"invalid", "invented", "cut"})
 """Classes of calls that the client cannot use."""
 FIRST_EVENT_LIMITS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 60, 120)
-"""Seconds: the upper ends of the groups of times. Each is at most twice the one before, for a fair median."""
+"""Seconds: the upper limits of the buckets. Each is at most twice the one before, for a fair median."""
 LATER = "later"
 _LIMIT_NAMES = (*(f"{limit:g}" for limit in FIRST_EVENT_LIMITS), LATER)
 _ITS_FAULT = frozenset(kind.value for kind in TRANSIENT | TARGET_SPECIFIC)
-"""Failures that say something about the target. Others are the client's mistakes, or the client left."""
+"""Failures that count against the target. Others are the client's mistakes, or the client left."""
 _RUN_ELSEWHERE = frozenset({"server-side", "searched"})
 _DROPPED_AS = {"ghost": "ghost", "duplicate": "duplicate", "cut": "cut", "unreadable": "invalid"}
-"""The classes of calls that were dropped for what they were."""
+"""The class of a dropped call, by the reason."""
 
 
 def call_class(receipt: CallReceipt) -> str | None:

@@ -21,7 +21,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class ExchangeSummary(msgspec.Struct, frozen=True):
-    """One exchange in a list."""
+    """One exchange in a list of exchanges."""
 
     id: str
     at: float

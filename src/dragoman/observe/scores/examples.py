@@ -1,4 +1,4 @@
-"""Examples of mended calls for a report that leaves the house: their shape, without what users wrote."""
+"""Examples of mended calls for a report to a provider: their shape, without what users wrote."""
 
 from __future__ import annotations
 

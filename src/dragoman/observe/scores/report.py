@@ -175,7 +175,7 @@ def _first_event(counts: Mapping[str, int]) -> FirstEvent:
 
 
 def _within(buckets: list[tuple[float | None, int]], wanted: float) -> float | None:
-    """The first limit that at least `wanted` of the times keep."""
+    """The first limit within which at least `wanted` of the times are."""
     reached = 0
     for limit, count in buckets:
         reached += count

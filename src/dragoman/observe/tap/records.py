@@ -28,7 +28,7 @@ class ExchangeBegan(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
 
 
 class ClientRequest(msgspec.Struct, frozen=True, gc=False, tag="request", tag_field="is", omit_defaults=True):
-    """The client's request."""
+    """The client's request arrived."""
 
     t: float
     method: str
@@ -50,7 +50,7 @@ class ReplaySetup(msgspec.Struct, frozen=True, gc=False):
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", omit_defaults=True):
-    """A request to an upstream."""
+    """A request was sent to an upstream."""
 
     t: float
     call: int
@@ -74,7 +74,7 @@ class UpstreamStatus(msgspec.Struct, frozen=True, tag="answered", tag_field="is"
 
 
 class UpstreamBytes(msgspec.Struct, frozen=True, gc=False, tag="came", tag_field="is"):
-    """Bytes from an upstream."""
+    """A piece of the upstream's answer."""
 
     t: float
     call: int
@@ -91,7 +91,7 @@ class SearchResults(msgspec.Struct, frozen=True, gc=False, tag="searched", tag_f
 
 
 class ClientBytes(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="is", omit_defaults=True):
-    """Bytes to the client."""
+    """A piece of the answer that the client got."""
 
     t: float
     data: bytes
@@ -110,7 +110,7 @@ class UpstreamFailure(msgspec.Struct, frozen=True, tag="broke", tag_field="is", 
 
 
 class ExchangeEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defaults=True):
-    """The exchange is over."""
+    """The last record: how the exchange ended."""
 
     t: float
     outcome: str

@@ -194,7 +194,6 @@ class Track:
         self.attempts[-1].translated = True
 
     def attempt_started(self, choice: ChosenTarget) -> None:
-        """An attempt at a target starts."""
         self.choice = choice
         self.attempts.append(AttemptTrack(choice.key, choice.why))
         if self._tap.subscriptions:
@@ -288,7 +287,6 @@ class Track:
         return now
 
     def attempt_failed(self, failure: Failed) -> None:
-        """The last attempt failed."""
         now = monotonic()
         if self.attempts and self.attempts[-1].seconds is None:
             self.attempts[-1].end(failure, now)

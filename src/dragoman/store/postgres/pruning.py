@@ -15,7 +15,7 @@ from .schema import Connection
 
 _BATCH = 5000
 UNLIMITED = 1 << 40
-"""As a number of rows: not worth counting them."""
+"""As a number of rows: no limit, so nothing is counted."""
 
 
 async def prune(connection: Connection, retention: Retention, now: float) -> Pruned:

@@ -86,7 +86,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ),
         oldest=1,
     ),
-    # A replica of the version before writes no sessions: theirs have none until it is updated.
+    # A replica of an older version writes no sessions. Its conversations are missing until it is updated.
     Migration(
         (
             "ALTER TABLE dragoman.receipts ADD COLUMN opening text COLLATE \"C\" NOT NULL DEFAULT ''",
@@ -120,7 +120,7 @@ async def version(connection: Connection) -> Version:
 
 
 async def table_exists(connection: Connection, name: str) -> bool:
-    """Does the schema have this table? `to_regclass` may answer from a cache that misses another's commit."""
+    """Does the schema have this table? `to_regclass` may use a cache that misses a new commit."""
     cursor = await connection.execute(
         """SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
            WHERE n.nspname = 'dragoman' AND c.relname = %s)""",

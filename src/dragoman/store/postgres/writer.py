@@ -28,7 +28,7 @@ _MAX_WAITING_BYTES = 64 << 20
 _FIRST_RETRY, _LAST_RETRY = 0.25, 4.0
 _CLOSE_TIMEOUT = 2.0
 _PASSING = ("25006", "42501")
-"""Codes of a database that is read-only, and of a right that the user does not have."""
+"""Codes of a read-only database and of a missing permission."""
 
 Write = Callable[[Sequence[Receipt]], Awaitable[None]]
 

@@ -91,7 +91,7 @@ MIGRATIONS: tuple[tuple[Statement, ...], ...] = (
 )  # fmt: skip
 
 _APPLICATION = 0x44524147
-"""Marks the file as a Dragoman store, so that no other program's database is changed."""
+"""Marks the file as a store of Dragoman, so that no other program's database is changed."""
 # One second in all: another process that opens the same new file takes milliseconds.
 _ATTEMPTS = 50
 # Without a limit, SQLite keeps the `-wal` file as large as the largest burst of writes has made it.

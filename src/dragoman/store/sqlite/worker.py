@@ -38,9 +38,9 @@ _RETRIES = {
     sqlite3.SQLITE_READONLY: _DISK_RETRY,
     sqlite3.SQLITE_IOERR: _DISK_RETRY,  # a quota, too
 }
-_OF_THE_FILE = (sqlite3.OperationalError, sqlite3.DatabaseError)
-"""Errors that the next write will meet too. The classes below them are about what was to be written."""
-_SAID_AFTER = 1.0
+_FILE_ERRORS = (sqlite3.OperationalError, sqlite3.DatabaseError)
+"""Errors of the file, which the next write has too. Other errors belong to one write."""
+_REPORT_AFTER = 1.0
 """Seconds of waiting after which the log says so."""
 # Bounds of the deferred writes. Beyond them, the oldest are lost.
 _MAX_DEFERRED = 10_000
@@ -187,7 +187,7 @@ class Worker:
         if not self.write_problem:
             self._failing_since = now
         self.write_problem = problem
-        if not self._said and now - self._failing_since >= _SAID_AFTER:
+        if not self._said and now - self._failing_since >= _REPORT_AFTER:
             self._said = True
             log.warning("%s; what is to be written waits", problem)
 
@@ -205,7 +205,7 @@ class Worker:
 
     def _failed(self, job: _Job, error: Exception) -> None:
         failure = error if isinstance(error, StoreError) else self._problem(error)
-        if job.writes and (failure is error or type(error) in _OF_THE_FILE):
+        if job.writes and (failure is error or type(error) in _FILE_ERRORS):
             self.write_problem = failure.message
         _fail(job, failure)
 

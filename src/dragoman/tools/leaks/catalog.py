@@ -39,7 +39,6 @@ class Subschema(msgspec.Struct, frozen=True):
         return frozenset(name for part in _parts(self.schema, self.root, 0) for name in _own_types(part))
 
     def member(self, key: str) -> Subschema | None:
-        """The schema of a member."""
         for part in _parts(self.schema, self.root, 0):
             if key in (declared := _mapping(part.get("properties"))):
                 return Subschema(declared[key], self.root)

@@ -143,5 +143,4 @@ class UndeclaredMarkup:
 
 
 def _run_end(text: str, pos: int, char: str) -> int:
-    """The end of the run of `char` at `pos`."""
     return match_end(_RUNS[char], text, pos)

@@ -53,7 +53,7 @@ def decoder_for(coding: str) -> BodyDecoder | None:
 
 
 class BodyDecoder:
-    """Decompresses one body."""
+    """Takes the compressed pieces of one body and returns the decompressed ones."""
 
     __slots__ = ("_coding", "_make", "_waiting")
 

@@ -29,7 +29,6 @@ class Unusable(ValueError):
 
 
 def certificates(path: Path) -> bytes:
-    """The PEM certificates in `path`."""
     data = _read(path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=data.decode("ascii", "replace"))
