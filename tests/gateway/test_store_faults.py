@@ -52,7 +52,7 @@ async def limit_pages(gateway: Gateway, more: int | None) -> None:
 def test_a_full_disk_loses_nothing_if_space_is_freed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(store_worker, "_SAID_AFTER", 0.1)
+    monkeypatch.setattr(store_worker, "_REPORT_AFTER", 0.1)
 
     async def scene() -> None:
         server = f'retries = 0\nstore = "{tmp_path / "store.db"}"'
