@@ -59,8 +59,8 @@ conform: $(READY)  ## play every recorded case through the gateway, in every pro
 	$(call say,conformance)
 	@DRAGOMAN_CONFORM=all $(BIN)/pytest -q -n auto tests/conformance/test_conform_gateway.py $(ARGS)
 
-fuzz: $(READY)  ## fuzz the decoders for FUZZ_SECONDS (300)
-	$(call say,fuzzing for $(FUZZ_SECONDS) s)
+fuzz: $(READY)  ## run each fuzzer for FUZZ_SECONDS (300)
+	$(call say,fuzzing ($(FUZZ_SECONDS) s each))
 	@DRAGOMAN_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q -n auto --timeout=0 tests/fuzz $(ARGS)
 
 cover: $(READY)  ## run the tests and report branch coverage
