@@ -269,6 +269,32 @@ def test_a_block_of_an_unknown_type_is_opened_once(strange: dict[str, object]) -
     assert laws.check("anthropic", out, stream=True) == []
 
 
+THINKS = {
+    "type": "content_block_start",
+    "index": 0,
+    "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+}
+THOUGHT = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}}
+STRAY = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hm."}}
+PING = {"type": "ping"}
+
+
+@pytest.mark.parametrize("signature", ["c2lnbmF0dXJl", ""])
+@pytest.mark.parametrize(
+    ("before", "after"), [([], [PING, THOUGHT]), ([THOUGHT], [PING, THOUGHT]), ([THOUGHT], [PING, STRAY])]
+)
+def test_a_signature_goes_out_once_at_the_end_of_its_block(
+    before: list[dict[str, object]], after: list[dict[str, object]], signature: str
+) -> None:
+    delta = {"type": "signature_delta", "signature": signature}
+    signed = {"type": "content_block_delta", "index": 0, "delta": delta}
+    stop = {"type": "content_block_stop", "index": 0}
+    frames = anthropic(BEGIN, THINKS, *before, signed, *after, stop, *ending("end_turn"))
+    out = run(exchange("anthropic", "anthropic", []), frames)
+    assert laws.check("anthropic", out, stream=True) == []
+    assert out.count(b"signature_delta") == (1 if signature else 0)
+
+
 @pytest.mark.parametrize("id", ["", None])
 def test_an_empty_call_id_does_not_pass(id: str | None) -> None:
     head: dict[str, object] = {"modelVersion": "m", "responseId": "r1"}

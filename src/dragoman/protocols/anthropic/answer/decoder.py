@@ -60,12 +60,12 @@ class Decoder(AnswerDecoder):
         "_blocks",
         "_detail",
         "_failure",
-        "_in_opaque",
         "_last",
         "_open",
         "_sequence",
         "_stop",
         "_verbatim_check",
+        "_waits_for_stop",
     )
 
     def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
@@ -74,8 +74,10 @@ class Decoder(AnswerDecoder):
         self._open: dict[int, UpstreamBlock] = {}
         self._last = -1
         self._blocks = 0
-        self._in_opaque = False
-        """Is a block open that becomes an event only at its end? Its frames have to wait until then."""
+        self._waits_for_stop = False
+        """Is a block open whose frames must go out together with its end? A block without neutral meaning
+        becomes an event only at its end. A signature is written by the encoder at the end of its block: an
+        encoder that takes over in between would write it again."""
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
@@ -98,10 +100,7 @@ class Decoder(AnswerDecoder):
         self._event(event, frame, out)
         if self._failure is not None and not self._over:
             out += self._fail(self._failure)
-        # The encoder writes a signature at the end of its block. So a signature frame and the end of its
-        # block go out together: otherwise an encoder that takes over between them would repeat the signature.
-        signed = event.delta is not None and event.delta.signature is not None
-        self.ending = signed or self._stop is not None or self._in_opaque
+        self.ending = self._stop is not None or self._waits_for_stop
         return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
@@ -230,7 +229,7 @@ class Decoder(AnswerDecoder):
                 call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
                 self._begin(opened, call, out)
             case _:
-                self._in_opaque = True  # emitted as one part when the block stops
+                self._waits_for_stop = True  # emitted as one part when the block stops
 
     def _begin(self, block: UpstreamBlock, part: Part, out: list[Event]) -> None:
         block.number = self._blocks
@@ -265,8 +264,10 @@ class Decoder(AnswerDecoder):
             self._cite(block, delta.citation, out)
         elif block.kind == "thinking" and delta.thinking:
             out.append(TextDelta(block.number, delta.thinking))
-        elif block.kind == "thinking" and delta.signature:
-            out.append(Sealed(block.number, self._seal(delta.signature)))
+        elif block.kind == "thinking" and delta.signature is not None:
+            self._waits_for_stop = True
+            if delta.signature:
+                out.append(Sealed(block.number, self._seal(delta.signature)))
         elif block.kind == "tool_use" and delta.partial_json:
             block.given = ""
             out.append(ArgumentsDelta(block.number, delta.partial_json))
@@ -277,8 +278,8 @@ class Decoder(AnswerDecoder):
             return
         if block.given:
             out.append(ArgumentsDelta(block.number, block.given))
+        self._waits_for_stop = False
         if block.number < 0:
-            self._in_opaque = False
             if not block.kind:
                 self.clean = False  # a block without a type: no client can read it
                 return
