@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 import pytest
 from gateway_harness import SHORT, Gateway, RawClient, asking, before, soon
@@ -36,19 +37,20 @@ STAGES: dict[str, Callable[[str], Reply]] = {
 def test_leaving_before_the_first_byte(upstream: str, client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
-        async with before(served) as gateway:
-            done = 0
+        async with before(served) as gateway, AsyncExitStack() as left:
+            clients: list[RawClient] = []
             for make in STAGES.values():
                 for stream in (True, False):
                     served.script(make(upstream))
-                    async with RawClient(gateway) as plain:
-                        await plain.post(*asking(client, f"{SHORT[upstream]}/m", stream=stream))
-                        seen = await served.wait_seen(done + 1)
-                        await asyncio.sleep(0.02)
-                        plain.leave()
-                        assert await seen.wait_closed(1.0)
-                    done += 1
-            await all_cancelled(gateway, exchanges=done)
+                    clients.append(await left.enter_async_context(RawClient(gateway)))
+                    await clients[-1].post(*asking(client, f"{SHORT[upstream]}/m", stream=stream))
+                    await served.wait_seen(len(clients))
+            await asyncio.sleep(0.02)
+            for plain in clients:
+                plain.leave()
+            for seen in served.seen:
+                assert await seen.wait_closed(1.0)
+            await all_cancelled(gateway, exchanges=len(clients))
 
     asyncio.run(scene())
 

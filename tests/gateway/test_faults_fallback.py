@@ -68,25 +68,27 @@ def test_the_second_target_answers_for_the_first(first: str, client: str) -> Non
 
 
 @CLIENTS
-@UPSTREAMS
-def test_after_the_first_text_there_is_no_fallback(first: str, client: str) -> None:
-    async def scene() -> None:
+def test_after_the_first_text_there_is_no_fallback(client: str) -> None:
+    async def scene(first: str) -> None:
         for model in ("demo-cut", "demo-error", "demo-stall"):
             upstream = ScriptedUpstream(pace=1)
             async with before(upstream, **two(first, model, server="retries = 3")) as gateway:
                 if model != "demo-stall":
                     (await ask(gateway, client, "any")).is_broken_off()
-                    assert len(upstream.seen) == 1
+                    assert len(upstream.seen) == 1, (first, model)
                     continue
                 streamed, whole = await asyncio.gather(
                     ask(gateway, client, "any"), ask(gateway, client, "any", stream=False)
                 )
                 streamed.is_broken_off()
                 # No bytes of an unstreamed answer were sent yet, so only that one may fall back.
-                assert is_good(whole)
-                assert len(upstream.seen) == 3
+                assert is_good(whole), first
+                assert len(upstream.seen) == 3, first
 
-    asyncio.run(scene())
+    async def scenes() -> None:
+        await asyncio.gather(*(scene(first) for first in PROTOCOLS))
+
+    asyncio.run(scenes())
 
 
 @BOTH
