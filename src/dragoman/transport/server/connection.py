@@ -45,9 +45,11 @@ class Connection(web.RequestHandler):
         "_closing",
         "_listener",
         "_received_data",
+        "_started_since_data",
         "_user_agents",
         "_waiting_since",
         "answering",
+        "pipelined",
         "stalled_since",
         "wrote_at",
     )
@@ -56,6 +58,8 @@ class Connection(web.RequestHandler):
         super().__init__(server, **settings)
         self._listener = listener
         self.answering = False
+        self.pipelined = False
+        """The request came in the same read as the one before it."""
         self.wrote_at = 0.0
         """Time of the latest write."""
         self.stalled_since = 0.0
@@ -63,6 +67,7 @@ class Connection(web.RequestHandler):
         self._waiting_since = 0.0
         """When the wait for the head of a request began. 0: no head is awaited."""
         self._received_data = False
+        self._started_since_data = False
         self._user_agents = UserAgents()
         self._closing = False
         self._closed_at = 0.0
@@ -85,6 +90,8 @@ class Connection(web.RequestHandler):
             self._waiting_since = monotonic()  # the first bytes of a head
             self._user_agents = UserAgents()
         self._received_data = True
+        if data:
+            self._started_since_data = False
         if data and not self._user_agents.done:
             data = self._user_agents.feed(data)
         # aiohttp also calls this itself, without data, to process what it has buffered.
@@ -115,6 +122,7 @@ class Connection(web.RequestHandler):
     def request_started(self) -> None:
         """The head of a request is complete, and the handler runs."""
         self.answering = True
+        self.pipelined, self._started_since_data = self._started_since_data, True
         self._waiting_since = 0.0
 
     def mark_write(self) -> None:

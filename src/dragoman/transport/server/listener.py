@@ -159,6 +159,10 @@ class Listener:
         connection = cast(Connection, http.protocol)
         connection.request_started()
         try:
+            if connection.pipelined:
+                # From Python 3.12 on, aiohttp runs a handler that does not wait at once. Without this, a
+                # client that sends many requests in one piece would get all answers before any other client.
+                await asyncio.sleep(0)
             try:
                 request = convert_request(http, connection, self._limits, self._proxies)
             except RefusedRequest as refusal:
