@@ -27,7 +27,11 @@ _PAUSE = 60.0
 def connect_to_read(path: Path, wait: float) -> sqlite3.Connection:
     """Open an existing store for reading. `wait`: seconds to wait for a lock."""
     connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA query_only = ON")
+    try:
+        connection.execute("PRAGMA query_only = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

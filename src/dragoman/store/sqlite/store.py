@@ -270,12 +270,12 @@ class SqliteStore:
         return self._search_worker
 
     async def close(self) -> None:
+        await asyncio.wrap_future(self._worker.close())  # its last batch may still open the file again
+        if self._search_worker is not None:
+            await asyncio.wrap_future(self._search_worker.close())
         if self._inline is not None:
             self._inline.close()
             self._inline = None
-        if self._search_worker is not None:
-            await asyncio.wrap_future(self._search_worker.close())
-        await asyncio.wrap_future(self._worker.close())
 
 
 def _inline_reader(path: Path | None) -> InlineReader | None:
