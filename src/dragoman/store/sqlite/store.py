@@ -65,7 +65,7 @@ _READ_PAUSE = 1.0
 # Lookups of up to this many keys run on the event loop.
 _INLINE_KEYS = 16
 
-_PUT = f"""INSERT INTO entries (namespace, key, value, expires) VALUES (?1, ?2, ?3, ?4)
+_PUT = f"""INSERT INTO entries (namespace, key, value, expires) VALUES (?, ?, ?, ?)
     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
     WHERE excluded.expires > expires + {_MIN_EXTENSION} OR excluded.value != value"""
 

@@ -42,9 +42,10 @@ _ADD_SCORES = f"""INSERT INTO scores ({", ".join(scores.GROUPS)}, count) VALUES 
 # SQLite's default limit of values in a statement was 999 for long.
 _SESSIONS_PER_QUERY = 500
 _PUT_KEY = f"INTO access_keys ({', '.join(KEY)}) VALUES ({', '.join('?' for _ in KEY)})"
-_COUNT = """INSERT INTO counters (name, value, expires) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET
-    value = CASE WHEN expires <= ?4 THEN 0 ELSE value END + excluded.value,
-    expires = CASE WHEN expires <= ?4 THEN excluded.expires ELSE expires END
+# Not `?1`: Python 3.12.0 to 3.12.3 takes it for a named parameter, and warns.
+_COUNT = """INSERT INTO counters (name, value, expires) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET
+    value = CASE WHEN expires <= ? THEN 0 ELSE value END + excluded.value,
+    expires = CASE WHEN expires <= ? THEN excluded.expires ELSE expires END
     RETURNING value"""
 
 
@@ -94,4 +95,4 @@ def touch_keys(connection: sqlite3.Connection, used: Mapping[str, float]) -> Non
 
 def count(connection: sqlite3.Connection, additions: Sequence[Addition], now: float) -> list[int]:
     """Add to counters and return their values."""
-    return [connection.execute(_COUNT, (*addition, now)).fetchone()[0] for addition in additions]
+    return [connection.execute(_COUNT, (*addition, now, now)).fetchone()[0] for addition in additions]
