@@ -63,6 +63,7 @@ def test_sorting_and_dates(visit: Callable[..., Any], loop: Loop, upstream: Scri
         order.get_by_role("button", name="took").click()
         expect(page.locator("#foot")).to_contain_text("3 exchanges · sorted by took")
         expect(order.get_by_role("button", name="took")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("#list .row[aria-posinset='1'] .model")).to_have_text("model-2")
         assert names(page) == ["model-2", "model-1", "model-3"]
         for by, expected in {
             "tokens": ["3", "2", "1"],
