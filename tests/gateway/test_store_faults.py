@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,31 @@ def test_a_replaced_file_is_read_without_a_write(tmp_path: Path) -> None:
         assert await store.receipts(ReceiptQuery()) == []
         await store.close()
         await other.close()
+
+    asyncio.run(scene())
+
+
+def test_a_file_that_the_last_batch_opens_again_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scene() -> None:
+        store: Any = open_store(path, fallback=False)
+        reached, closing = threading.Event(), threading.Event()
+
+        def make() -> list[Receipt]:
+            reached.set()
+            assert closing.wait(30)
+            move_away(path)
+            return [Receipt("r", 1.0)]
+
+        added = store.add_receipts(make)
+        assert await asyncio.to_thread(reached.wait, 30)
+        end = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        closing.set()
+        await end
+        await asyncio.wrap_future(added)
+        assert store._inline is None
 
     asyncio.run(scene())
 

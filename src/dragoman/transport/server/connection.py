@@ -92,8 +92,8 @@ class Connection(web.RequestHandler):
         self._received_data = True
         if data:
             self._started_since_data = False
-        if data and not self._user_agents.done:
-            data = self._user_agents.feed(data)
+            if not self._user_agents.done:
+                data = self._user_agents.feed(data)
         # aiohttp also calls this itself, without data, to process what it has buffered.
         super().data_received(data)
 
