@@ -60,7 +60,7 @@ class App:
             answer = _refused(request, error)
         except ClientGone:
             raise
-        except Exception:
+        except Exception:  # the last seam: any bug becomes a 500 in the client's protocol
             id = new_id()
             log.exception("an exchange failed because of a bug in Dragoman", extra={"exchange": id})
             answer = error_response(client_of(request), internal_error(), id)

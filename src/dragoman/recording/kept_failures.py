@@ -154,7 +154,7 @@ class KeptFailures:
             if not self._warned:
                 log.warning("failed exchanges are not kept: %s: %s", self.folder, error.strerror)
             self._warned = True
-        except Exception:
+        except Exception:  # one bad exchange must not end the thread that keeps all others
             log.exception("a failed exchange is not kept", extra={"exchange": track.id})
         self._on_lost()
 

@@ -99,7 +99,7 @@ class Recorder:
             if not self._warned:
                 log.warning("exchanges are not recorded: %s: %s", self.folder, error.strerror)
             self._warned = True
-        except Exception:
+        except Exception:  # one bad exchange must not end the recording of all others
             log.exception("a part of an exchange is not recorded", extra={"exchange": track.id})
 
 

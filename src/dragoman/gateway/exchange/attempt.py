@@ -201,7 +201,7 @@ class Attempt:
                 again, refused = True, None
         except ClientGone:
             raise
-        except Exception as error:
+        except Exception as error:  # after the first bytes, only an error in the stream can tell the client
             if self._nothing_sent(exchange):
                 raise
             failure = midstream_failure(error)

@@ -96,7 +96,7 @@ class ExchangeHandler:
         except ClientGone:
             self.outcome = "cancelled"
             response = HttpResponse(status=_CLIENT_CLOSED_REQUEST)
-        except Exception:
+        except Exception:  # any bug: the outcome is recorded, and an answer that has begun is broken off
             self.outcome = FailureKind.SERVER.value
             self.status = 500
             if self.reply is None or self.reply.unopened():

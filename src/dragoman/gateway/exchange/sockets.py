@@ -206,7 +206,7 @@ class SocketConnection:
                     await self._serve(message)
         except ClientGone:
             pass  # `_read` notices it too, and ends the connection
-        except Exception:
+        except Exception:  # any bug: a client that still waits would wait for ever
             log.exception("a WebSocket is closed because of a bug in Dragoman")
             await self._socket.close(_INTERNAL_ERROR, _BROKEN)
         finally:

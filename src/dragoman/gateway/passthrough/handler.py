@@ -119,7 +119,7 @@ class PassThrough:
         except ClientGone:
             self.outcome = "cancelled"
             answer = HttpResponse(status=_CLIENT_CLOSED_REQUEST)
-        except Exception:
+        except Exception:  # any bug: the outcome is recorded, and `App.answer` answers
             self.outcome, self.status = FailureKind.SERVER.value, 500
             raise
         finally:

@@ -124,7 +124,7 @@ class Worker:
             jobs, last = self._next_batch()
             try:
                 self._run_batch(jobs)
-            except Exception:
+            except Exception:  # the thread serves all callers of the store, and must go on
                 log.exception("a job of the store failed")
         self._flush_deferred()
         self._connection.close()
