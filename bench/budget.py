@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman import Exchange, Options, Tool
+from dragoman import Options, Tool, Translation
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import protocol
 
@@ -59,7 +59,7 @@ def answer(upstream: str, client: str, shape: Shape) -> Iterator[Callable[[], ob
     events = stream(upstream, shape)
 
     def run() -> None:
-        exchange = Exchange(upstream, client, tools=_TOOLS, options=Options(id="bench"))
+        exchange = Translation(upstream, client, tools=_TOOLS, options=Options(id="bench"))
         for event in events:
             exchange.feed(event)
         exchange.close()

@@ -7,7 +7,7 @@ import pytest
 from support.exchanges import run, sliced
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-from dragoman import Exchange, Options
+from dragoman import Options, Translation
 from dragoman.conform import laws
 from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
@@ -90,7 +90,7 @@ STREAM = (
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_chat_client_gets_the_call_by_its_own_name_and_type(stream: bool, size: int) -> None:
     names = protocol(CHAT).write_request(read(), Target(model="m")).names
-    it = Exchange(CHAT, CHAT, tools=names, options=Options(stream=stream, id="x", created=1, model="kimi"))
+    it = Translation(CHAT, CHAT, tools=names, options=Options(stream=stream, id="x", created=1, model="kimi"))
     got = run(it, sliced(STREAM, size))
     receipt = it.receipts[0]
     assert (receipt.name, receipt.sent, receipt.problems, receipt.dropped) == (
@@ -111,7 +111,7 @@ def test_a_chat_client_gets_the_call_by_its_own_name_and_type(stream: bool, size
 def test_a_declared_tool_is_the_clients_whatever_type_the_server_sends(stream: bool, type: str) -> None:
     call = {"id": "f_1", "type": type, "function": {"name": "f", "arguments": "{}"}}
     names = protocol(CHAT).write_request(read(), Target(model="m")).names
-    it = Exchange(CHAT, CHAT, tools=names, options=Options(stream=stream, id="x", created=1, model="kimi"))
+    it = Translation(CHAT, CHAT, tools=names, options=Options(stream=stream, id="x", created=1, model="kimi"))
     chunks = (
         chunk(delta={"role": "assistant", "tool_calls": [{"index": 0, **call}]}),
         chunk(finish_reason="tool_calls"),

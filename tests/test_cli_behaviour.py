@@ -132,7 +132,7 @@ def test_help_and_version_import_no_heavy_module(args: list[str]) -> None:
     code = (
         "import sys\nfrom dragoman.cli import main\n"
         f"try:\n    main({args!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.translation.exchange'}\n"
+        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.translation.translation'}\n"
         "sys.exit(str(heavy & {*sys.modules}) if heavy & {*sys.modules} else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

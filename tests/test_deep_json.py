@@ -11,8 +11,8 @@ from dragoman.model.errors import BadRequest
 from dragoman.model.messages import Tool
 from dragoman.protocols.common import failures
 from dragoman.protocols.registry import CLIENTS
-from dragoman.translation.exchange import Exchange
 from dragoman.translation.options import Options
+from dragoman.translation.translation import Translation
 
 DEPTHS = [90, 110, 250, 480, 980, 100_000]
 RECURSIVE: dict[str, Any] = {
@@ -45,7 +45,7 @@ def test_deep_arguments_are_refused_or_passed_on(client: str, mode: Any, depth: 
     text = deep(depth)
     for args in (json.dumps(text), text):
         options = Options(id="x", model="m", mode=mode)
-        exchange = Exchange(
+        exchange = Translation(
             "openai-chat", client, tools=[Tool(name="f", parameters=RECURSIVE)], options=options
         )
         data = chat(args)

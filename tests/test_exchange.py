@@ -9,7 +9,7 @@ from support.exchanges import exchange, run, sliced
 from support.sample_streams import ERRORS, SAMPLES, TOOLS
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-from dragoman import DragomanError, Exchange, Options, Tool, translate
+from dragoman import DragomanError, Options, Tool, Translation, translate
 from dragoman.conform import laws, neutral
 from dragoman.model.events import Failed, FailureKind, Stop
 from dragoman.protocols.common.tool_names import ToolNames
@@ -106,7 +106,7 @@ def test_translate_reports_a_cut_stream() -> None:
 
 def test_the_error_names_an_unknown_protocol() -> None:
     with pytest.raises(DragomanError, match=r"unknown protocol 'smtp'\. Use one of anthropic, "):
-        Exchange("smtp", CHAT)
+        Translation("smtp", CHAT)
 
 
 # Usage and receipts.
@@ -151,7 +151,7 @@ def test_tool_names_can_be_given_to_the_exchange() -> None:
     tools = [Tool(name="get weather!", parameters={"type": "object"})]
     names = ToolNames(tools, PROTOCOLS[CHAT].names)
     body = stream(CHAT, "tool").replace(b'"get_weather"', json.dumps(names.out("get weather!")).encode())
-    it = Exchange(CHAT, GEMINI, tools=names, options=Options(id="x1", model="m"))
+    it = Translation(CHAT, GEMINI, tools=names, options=Options(id="x1", model="m"))
     assert understood(GEMINI, run(it, [body]))["tool_calls"][0]["name"] == "get weather!"
 
 

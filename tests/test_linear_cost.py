@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.model.messages import Tool
 from dragoman.tools.leaks.formats import FORMATS
-from dragoman.translation.exchange import Exchange
 from dragoman.translation.options import Options
+from dragoman.translation.translation import Translation
 
 SCHEMA = {
     "type": "object",
@@ -61,7 +61,7 @@ def answer(place: str, text: str, size: int) -> Iterator[bytes]:
 
 def cost(frames: list[bytes], *, stream: bool) -> float:
     options = Options(id="x", model="m", mode="live" if stream else "whole", stream=stream)
-    exchange = Exchange("openai-chat", "anthropic", tools=TOOLS, options=options)
+    exchange = Translation("openai-chat", "anthropic", tools=TOOLS, options=options)
     began = time.process_time()
     for frame in frames:
         exchange.feed(frame)

@@ -10,6 +10,7 @@ from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
     Event,
@@ -26,6 +27,7 @@ from dragoman.model.events import (
 )
 from dragoman.model.messages import (
     Citation,
+    Extras,
     Media,
     Opaque,
     Raw,
@@ -62,6 +64,7 @@ EVENTS: list[Event] = [
     BlockEnd(0),
     UsageSeen(Usage()),
     Ping(),
+    Carried(Extras("p", {})),
     Unknown("p", "x", b"{}"),
     End(Stop.END),
     FAILED,

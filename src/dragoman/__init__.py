@@ -37,15 +37,14 @@ if TYPE_CHECKING:
     from .protocols.base import Outgoing, Target
     from .protocols.common.collect import Answer, collect
     from .protocols.registry import PROTOCOLS, protocol
-    from .translation.exchange import Exchange, Options
     from .translation.translate import translate
+    from .translation.translation import Options, Translation
 
 __all__ = [
     "PROTOCOLS",
     "Answer",
     "BadRequest",
     "DragomanError",
-    "Exchange",
     "Options",
     "OrderError",
     "Outgoing",
@@ -54,6 +53,7 @@ __all__ = [
     "Tool",
     "ToolCallBuffer",
     "ToolLoop",
+    "Translation",
     "UpstreamError",
     "__version__",
     "collect",
@@ -64,16 +64,19 @@ __all__ = [
 # Imported on first use: `--help` and shell completion, which run without them, stay fast.
 _HOMES = {
     "library": ("ToolCallBuffer", "ToolLoop"),
-    "translation.exchange": ("Exchange", "Options"),
+    "translation.translation": ("Translation", "Options"),
     "model.messages": ("Request", "Tool"),
     "protocols.base": ("Outgoing", "Target"),
     "protocols.common.collect": ("Answer", "collect"),
     "protocols.registry": ("PROTOCOLS", "protocol"),
     "translation.translate": ("translate",),
 }
+_FORMER_NAMES = {"Exchange": "Translation"}
+"""Names that earlier versions exported."""
 
 
 def __getattr__(name: str) -> Any:
+    name = _FORMER_NAMES.get(name, name)
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,7 @@ import pytest
 from support.sample_streams import SAMPLES, TOOLS
 from support.scenarios import SCENARIOS
 
-from dragoman import Exchange, Options, Target, protocol
+from dragoman import Options, Target, Translation, protocol
 from dragoman.model.events import Event
 from dragoman.model.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from dragoman.protocols.common import call_ids
@@ -83,7 +83,7 @@ class Gateway:
         request = protocol(self.client).read_request(json.dumps(body).encode(), "")
         self.asked += 1
         options = Options(stream=False, id=f"x{self.asked}", created=1, model="m", issuer=issuer)
-        exchange = Exchange(upstream, self.client, tools=request.tools, options=options)
+        exchange = Translation(upstream, self.client, tools=request.tools, options=options)
         heard: list[Event] = []
         exchange.tap = heard.extend
         given = exchange.feed(stream) + exchange.close()

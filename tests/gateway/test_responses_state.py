@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sample_streams import SAMPLES, TOOLS
 
-from dragoman import BadRequest, Exchange, Options, Target, protocol
+from dragoman import BadRequest, Options, Target, Translation, protocol
 from dragoman.model.events import End, Stop
 from dragoman.protocols.base import AnswerContext
 from dragoman.protocols.common.collect import Answer
@@ -82,7 +82,7 @@ class Session:
         continued = await self.continued(body)
         streamed = bool(body.get("stream"))
         options = Options(stream=streamed, id=seed, created=1, model="m", issuer=self.issuer)
-        exchange = Exchange(self.upstream, CLIENT, tools=continued.request.tools, options=options)
+        exchange = Translation(self.upstream, CLIENT, tools=continued.request.tools, options=options)
         given = b""
         for at in range(0, len(stream), 700):
             piece = exchange.feed(stream[at : at + 700])
@@ -358,7 +358,7 @@ def test_a_final_event_without_output(store: Store) -> None:
     """Some servers end with an empty `output`. The stored items then come from the events."""
 
     async def scenario() -> None:
-        exchange = Exchange("anthropic", CLIENT, options=Options(stream=False, id="s1"))
+        exchange = Translation("anthropic", CLIENT, options=Options(stream=False, id="s1"))
         whole = exchange.feed(SAMPLES["anthropic"]["text"].stream) + exchange.close()
         answer = Answer()
         decoder = protocol(CLIENT).decoder("", False)

@@ -25,7 +25,7 @@ from support.scripted_talk import (
 from support.scripted_upstream import Cut
 from support.wires import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
-from dragoman import Answer, Exchange, Options, protocol
+from dragoman import Answer, Options, Translation, protocol
 from dragoman.conform import corpus, laws, neutral
 from dragoman.conform.scripted import BEHAVIOURS, Reply, ScriptedModel
 from dragoman.conform.scripted.agent import last_user_text
@@ -186,9 +186,9 @@ MENDED = {
 BROKEN = ("demo-error", "demo-overloaded", "demo-cut", "demo-reset", "demo-garbage", "demo-blank")
 
 
-def through_dragoman(name: str, client: str, model: str, *, stream: bool) -> tuple[Exchange, bytes]:
+def through_dragoman(name: str, client: str, model: str, *, stream: bool) -> tuple[Translation, bytes]:
     reply = reply_to(name, question(model, stream=stream))
-    it = Exchange(name, client, tools=OFFERED, options=Options(stream=stream, model=model))
+    it = Translation(name, client, tools=OFFERED, options=Options(stream=stream, model=model))
     if reply.status != 200:
         return it, it.refuse(reply.status, sent(reply))
     return it, it.feed(sent(reply)) + it.close()
@@ -350,7 +350,7 @@ def conversation(model: str, text: str, *, most: int = 30) -> list[list[ToolCall
     while len(made) < most:
         reply = reply_to(ANTHROPIC, request)
         assert reply.status == 200
-        it = Exchange(ANTHROPIC, ANTHROPIC, tools=AGENTS_TOOLS, options=Options(stream=False, model=model))
+        it = Translation(ANTHROPIC, ANTHROPIC, tools=AGENTS_TOOLS, options=Options(stream=False, model=model))
         answer = understood(ANTHROPIC, it.feed(sent(reply)) + it.close())
         made.append(list(answer.calls()))
         if not made[-1]:

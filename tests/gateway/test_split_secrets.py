@@ -22,7 +22,7 @@ from dragoman.model.messages import Tool
 from dragoman.observe.tap import ClientBytes, Redactor, Ring, Tap, scrub_stream
 from dragoman.recording import load, loads, replay
 from dragoman.recording.redact import RecordFilter
-from dragoman.translation.exchange import Exchange
+from dragoman.translation.translation import Translation
 
 KEY = "sk-upstream/0123456789-abcdefghij"
 CALLERS = 'caller"s-own-key-0123456789'
@@ -218,7 +218,7 @@ def answer(protocol: str, text: str, size: int) -> list[bytes]:
     if protocol == CHAT:
         return chat
     tool = Tool(name="get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
-    exchange = Exchange(CHAT, protocol, tools=[tool])
+    exchange = Translation(CHAT, protocol, tools=[tool])
     return [*(exchange.feed(frame) for frame in chat), exchange.close()]
 
 

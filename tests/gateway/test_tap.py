@@ -26,7 +26,7 @@ from dragoman.observe.tap.redaction import harmless_headers, harmless_path
 from dragoman.protocols.common.tool_names import NameRule
 from dragoman.recording.redact import RecordFilter
 from dragoman.routing.router import route
-from dragoman.translation.exchange import Options
+from dragoman.translation.translation import Options
 
 KEY = "sk-0123456789"
 UPSTREAM = """

@@ -20,6 +20,7 @@ from dragoman.model.errors import BadRequest
 from dragoman.model.messages import (
     Cache,
     Citation,
+    Extras,
     Format,
     Media,
     Message,
@@ -235,7 +236,7 @@ def test_claude_code_is_read():
     assert isinstance(call, ToolCall)
     assert (call.id, call.name) == ("toolu_01", "Bash")
     assert call.arguments == '{"command":"ls","timeout":10,"z":1,"a":2.5}'
-    assert call.extras == {"caller": {"type": "direct"}}
+    assert call.extras == Extras("anthropic", {"caller": {"type": "direct"}})
     (result,) = results.parts
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.parts) == ("toolu_01", (Text("a.txt"),))

@@ -11,7 +11,7 @@ from dragoman.model.events import Failed, FailureKind, Stop
 from dragoman.model.messages import Media, Text
 from dragoman.protocols.common.collect import collect
 from dragoman.protocols.common.sealed_reasoning import from_slot
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 from dragoman.wire.event_stream import encode_event, encode_message
 
 NAME = "bedrock-converse"
@@ -28,7 +28,7 @@ STREAM = b"".join(MESSAGES)
 def read(*chunks: bytes, stream: bool = True) -> tuple[Any, Failed | None]:
     """The answer that a client gets, and the failure it ends in."""
     events: list[Any] = []
-    exchange = Exchange(NAME, "anthropic", options=Options(stream=stream, issuer="bedrock"))
+    exchange = Translation(NAME, "anthropic", options=Options(stream=stream, issuer="bedrock"))
     exchange.tap = events.extend
     for chunk in chunks:
         exchange.feed(chunk)
@@ -147,7 +147,7 @@ def test_hidden_reasoning_in_pieces() -> None:
 
 def test_hidden_reasoning_reaches_the_client_and_comes_back() -> None:
     """An Anthropic client gets it in its own slot, in an envelope, also in a stream."""
-    exchange = Exchange(NAME, "anthropic", options=Options(stream=True, issuer="bedrock"))
+    exchange = Translation(NAME, "anthropic", options=Options(stream=True, issuer="bedrock"))
     events = (
         delta(0, reasoningContent={"redactedContent": "aGlkZGVu"}),
         stop(0),

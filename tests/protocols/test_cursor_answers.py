@@ -10,7 +10,7 @@ from support.exchanges import declared, run, sliced
 from support.sample_streams import SAMPLES
 from support.wires import ANTHROPIC, CHAT, CURSOR, RESPONSES
 
-from dragoman import DragomanError, Exchange, Options
+from dragoman import DragomanError, Options, Translation
 from dragoman.conform import laws, neutral
 from dragoman.conform.shape import Json, compact
 from dragoman.conform.sse import events as sse_events
@@ -59,7 +59,7 @@ def understood(
     upstream: str, client: Any, body: bytes, tools: Any = (), *, size: int = 1, **more: Any
 ) -> bytes:
     options = Options(mode="whole", id="x1", created=5, model="asked-for", **more)
-    it = Exchange(upstream, client, tools=declared(tools), options=options)
+    it = Translation(upstream, client, tools=declared(tools), options=options)
     got = run(it, sliced(body, size))
     assert laws.check(client if isinstance(client, str) else CHAT, got, stream=options.stream) == []
     return got
@@ -171,7 +171,7 @@ def test_a_stream_cut_anywhere_gives_only_whole_calls(upstream: str, kind: str) 
     body = SAMPLES[upstream][kind].stream
     whole = neutral.reduce(CURSOR, understood(upstream, CURSOR, body), stream=True)
     for cut in range(0, len(body), 7):
-        it = Exchange(upstream, CURSOR, options=Options(mode="whole", id="x1"))
+        it = Translation(upstream, CURSOR, options=Options(mode="whole", id="x1"))
         got = run(it, [body[:cut]])
         assert laws.check(CURSOR, got, stream=True) == []
         calls = neutral.reduce(CURSOR, got, stream=True)["tool_calls"]
@@ -219,7 +219,7 @@ def test_parallel_calls_are_sent_one_after_another() -> None:
 
 
 def test_a_call_is_announced_with_its_name_and_sent_when_complete() -> None:
-    it = Exchange(ANTHROPIC, CURSOR, options=Options(mode="whole"))
+    it = Translation(ANTHROPIC, CURSOR, options=Options(mode="whole"))
     encode = PROTOCOLS[ANTHROPIC].stream_encoder(MINTED).encode
     it.feed(encode([Start(model="m"), BlockStart(0, ToolCall(id="a", name="Read"))]))
     assert b"partial_tool_call" in it.feed(encode([ArgumentsDelta(0, '{"path": "')]))
@@ -290,7 +290,7 @@ def test_ids_are_short_enough_for_cursors_bridges(upstream: str, client: Any) ->
 def test_cursor_is_no_upstream_protocol() -> None:
     assert CURSOR in CLIENTS
     assert client_protocol(CURSOR) is CLIENTS[CURSOR]
-    for attempt in (lambda: protocol(CURSOR), lambda: Exchange(CURSOR, CHAT)):
+    for attempt in (lambda: protocol(CURSOR), lambda: Translation(CURSOR, CHAT)):
         with pytest.raises(DragomanError, match="no upstream speaks 'cursor': it is a reply protocol"):
             attempt()
     with pytest.raises(DragomanError, match=r"Use one of anthropic, .*, cursor"):

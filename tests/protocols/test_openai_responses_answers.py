@@ -22,7 +22,18 @@ from dragoman.model.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.model.messages import Citation, Media, Opaque, Raw, Refusal, Seal, Text, Thinking, ToolCall
+from dragoman.model.messages import (
+    Citation,
+    Extras,
+    Media,
+    Opaque,
+    Raw,
+    Refusal,
+    Seal,
+    Text,
+    Thinking,
+    ToolCall,
+)
 
 P = "openai-responses"
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
@@ -130,7 +141,7 @@ def test_a_plain_answer() -> None:
         P, response("created"), added(MESSAGE), *TEXT, done(said_text("hi")), response(usage=usage)
     ) == [
         Start("r1", "g", 7),
-        BlockStart(0, Text(extras={"item_id": "msg_1"})),
+        BlockStart(0, Text(extras=Extras("openai-responses", {"item_id": "msg_1"}))),
         TextDelta(0, "h"),
         TextDelta(0, "i"),
         BlockEnd(0),
@@ -341,7 +352,7 @@ def test_pictures_and_foreign_parts() -> None:
 
 
 def test_ids_are_never_used_twice() -> None:
-    same = {"item_id": "msg_1"}
+    same = Extras("openai-responses", {"item_id": "msg_1"})
     blocks: list[Event] = []
     for number in range(2):
         blocks += [BlockStart(number, Text(extras=same)), TextDelta(number, "x"), BlockEnd(number)]

@@ -7,7 +7,7 @@ from support import oracle
 from dragoman.conform import laws
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS, protocol
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 
 REQUEST = {
     "model": "m",
@@ -33,7 +33,7 @@ def items(name: str, arguments: str, *, stream: bool) -> list[dict[str, object]]
     request = protocol("openai-responses").read_request(msgspec.json.encode(REQUEST), "")
     outgoing = protocol("openai-chat").write_request(request, Target(model="m"))
     options = Options(id="b1", stream=stream)
-    it = Exchange("openai-chat", "openai-responses", tools=outgoing.names, options=options)
+    it = Translation("openai-chat", "openai-responses", tools=outgoing.names, options=options)
     data = it.feed(answer(name, arguments)) + it.close()
     assert laws.check("openai-responses", data, stream=stream) == []
     oracle.parse("openai-responses", data, stream=stream)

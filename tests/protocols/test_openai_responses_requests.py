@@ -18,6 +18,7 @@ from dragoman.model.errors import BadRequest
 from dragoman.model.messages import (
     Cache,
     Citation,
+    Extras,
     Format,
     Media,
     Message,
@@ -926,7 +927,9 @@ MAPPED: list[tuple[str, Request, Obj]] = [
         "14 call without arguments, namespaced, with its item id",
         asked(
             user(Text("x")),
-            model(ToolCall(id="c", name="f", namespace="n", extras={"id": "fc_1"})),
+            model(
+                ToolCall(id="c", name="f", namespace="n", extras=Extras("openai-responses", {"id": "fc_1"}))
+            ),
         ),
         {
             "input": {
@@ -943,7 +946,15 @@ MAPPED: list[tuple[str, Request, Obj]] = [
         "14 freeform call; an item id of another kind is left out",
         asked(
             user(Text("x")),
-            model(ToolCall(id="c", name="p", kind="custom", arguments="", extras={"id": "fc_1"})),
+            model(
+                ToolCall(
+                    id="c",
+                    name="p",
+                    kind="custom",
+                    arguments="",
+                    extras=Extras("openai-responses", {"id": "fc_1"}),
+                )
+            ),
         ),
         {"input": {"type": "custom_tool_call", "call_id": "c", "name": "p", "input": ""}},
     ),
@@ -1393,9 +1404,9 @@ def test_a_builtin_is_a_function_elsewhere_and_its_call_an_item_again(
     request = read_items(item, tools=[{"type": name}])
     (tool,) = request.tools
     (call,) = parts_of(item)
-    assert (tool.kind, tool.name, tool.extras) == ("function", name, {"builtin": name})
+    assert (tool.kind, tool.name, tool.builtin) == ("function", name, name)
     assert jsonschema_rs.is_valid(tool.schema, arguments)
-    assert (call.name, json.loads(call.arguments), call.extras) == (name, arguments, {"builtin": name})
+    assert (call.name, json.loads(call.arguments), call.builtin) == (name, arguments, name)
     again = builtins.call_item(name, call, item["id"])
     assert again is not None
     expected = {key: value for key, value in item.items() if value is not None}

@@ -23,7 +23,7 @@ from dragoman.protocols.gemini.request import write as gemini_write
 from dragoman.protocols.openai_chat.request import write as chat_write
 from dragoman.protocols.openai_responses.request import write as responses_write
 from dragoman.protocols.registry import PROTOCOLS, protocol
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 
 both = pytest.mark.parametrize(("client", "upstream"), list(product(PROTOCOLS, PROTOCOLS)))
 
@@ -119,7 +119,7 @@ def declared() -> tuple[Tool, ...]:
 def answered(client: str, upstream: str, stream: bytes, *, issuer: str) -> bytes:
     """The whole answer that a client gets for an upstream's stream."""
     options = Options(stream=False, id="x1", model="asked-for", issuer=issuer)
-    exchange = Exchange(upstream, client, tools=declared(), options=options)
+    exchange = Translation(upstream, client, tools=declared(), options=options)
     return exchange.feed(stream) + exchange.close()
 
 
@@ -231,7 +231,7 @@ def test_a_freeform_call_stays_freeform(client: str, upstream: str) -> None:
         kind="custom" if custom else "function",
         arguments=PATCH if custom else json.dumps({"input": PATCH}),
     )
-    exchange = Exchange(upstream, client, tools=outgoing.names, options=Options(stream=False, id="x1"))
+    exchange = Translation(upstream, client, tools=outgoing.names, options=Options(stream=False, id="x1"))
     answer = exchange.feed(called_by_model(upstream, outgoing.names, call)) + exchange.close()
     request = next_request(client, answer)
     (back,) = [p for m in request.messages for p in m.parts if isinstance(p, ToolCall)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from dragoman.conform.shape import Json
 from dragoman.model.messages import Tool
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 
 SEED = "x1"
 
@@ -21,12 +21,12 @@ def declared(tools: Iterable[Json]) -> tuple[Tool, ...]:
     )
 
 
-def exchange(upstream: str, client: str, tools: Iterable[Json] = (), **options: object) -> Exchange:
+def exchange(upstream: str, client: str, tools: Iterable[Json] = (), **options: object) -> Translation:
     settings = {"id": SEED, "created": 1_700_000_000, "model": "asked-for", **options}
-    return Exchange(upstream, client, tools=declared(tools), options=Options(**settings))
+    return Translation(upstream, client, tools=declared(tools), options=Options(**settings))
 
 
-def run(it: Exchange, chunks: Iterable[bytes]) -> bytes:
+def run(it: Translation, chunks: Iterable[bytes]) -> bytes:
     return b"".join([*(it.feed(chunk) for chunk in chunks), it.close()])
 
 

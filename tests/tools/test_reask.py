@@ -12,7 +12,7 @@ from dragoman.model.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.reask import forced
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 
 ASKED = Request(model="m", messages=(Message("user", (Text("weather?"),)),), tools=declared(TOOLS))
 BAD = '{"city": "Rome", "unit": "kelvin"}'
@@ -33,9 +33,9 @@ def answer(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") 
     return b"".join(b"data: " + msgspec.json.encode(f) + b"\n\n" for f in frames) + b"data: [DONE]\n\n"
 
 
-def asking(client: str, *, stream: bool = True, attempts: int = 2) -> Exchange:
+def asking(client: str, *, stream: bool = True, attempts: int = 2) -> Translation:
     options = Options(id=SEED, stream=stream, invalid="reask", reask_attempts=attempts)
-    return Exchange("openai-chat", client, tools=declared(TOOLS), options=options)
+    return Translation("openai-chat", client, tools=declared(TOOLS), options=options)
 
 
 @pytest.mark.parametrize("client", PROTOCOLS)
@@ -189,7 +189,7 @@ def test_a_call_cut_by_the_token_limit_is_not_reasked() -> None:
 
 def test_invalid_error_ends_the_answer_instead() -> None:
     options = Options(id=SEED, invalid="error")
-    it = Exchange("openai-chat", "anthropic", tools=declared(TOOLS), options=options)
+    it = Translation("openai-chat", "anthropic", tools=declared(TOOLS), options=options)
     got = it.feed(answer(("get_weather", BAD))) + it.close()
     assert it.failure is not None
     assert "get_weather" in it.failure.message

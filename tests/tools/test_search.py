@@ -25,7 +25,7 @@ from dragoman.protocols.base import Target
 from dragoman.protocols.common.searches import with_calls
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.search import as_function, free_choice, is_expected
-from dragoman.translation.exchange import Exchange, Options
+from dragoman.translation.translation import Options, Translation
 
 HOSTED = Tool(name="web_search", kind="hosted", hosted="web_search")
 WEATHER = Tool(
@@ -46,18 +46,18 @@ def answer(upstream: str, *parts: Part, stream: bool = True) -> bytes:
     return b"".join(step for step in encode_reply(context, parts).steps if isinstance(step, bytes))
 
 
-def exchange(client: str, upstream: str = "openai-chat", **more: Any) -> tuple[Exchange, Request]:
+def exchange(client: str, upstream: str = "openai-chat", **more: Any) -> tuple[Translation, Request]:
     request, tool = as_function(ASKED)
     options = Options(id=SEED, search=tool.name, **more)
-    return Exchange(upstream, client, tools=request.tools, options=options), request
+    return Translation(upstream, client, tools=request.tools, options=options), request
 
 
-def fed(it: Exchange, data: bytes, piece: int) -> bytes:
+def fed(it: Translation, data: bytes, piece: int) -> bytes:
     got = b"".join(it.feed(data[at : at + piece]) for at in range(0, len(data), piece))
     return got + it.close()
 
 
-def found(it: Exchange, *sources: Source) -> list[Search]:
+def found(it: Translation, *sources: Source) -> list[Search]:
     return [Search(id=call.id, query=call.query, sources=sources) for call in it.searches]
 
 

@@ -12,7 +12,7 @@ from dragoman.model.messages import Tool
 from dragoman.protocols.common import call_ids
 from dragoman.protocols.common.tool_names import NameRule, ToolNames
 from dragoman.tools.rules import ANSWER_RULES
-from dragoman.translation.exchange import Exchange
+from dragoman.translation.translation import Translation
 
 BASH = {
     "name": "Bash",
@@ -53,7 +53,7 @@ def understood(
     client: str = "anthropic",
     tools: Sequence[dict[str, Any]] = (BASH, READ, ANY),
     **options: Any,
-) -> tuple[dict[str, Any], Exchange]:
+) -> tuple[dict[str, Any], Translation]:
     it = exchange("openai-chat", client, tools, **options)
     data = run(it, [chat(deltas, finish)])
     assert laws.check(client, data, stream=True) == []

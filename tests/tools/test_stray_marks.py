@@ -13,7 +13,7 @@ from dragoman.conform import laws, neutral
 from dragoman.model.events import Stop, Usage
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.leaks import LeakFilter
-from dragoman.translation.exchange import Exchange
+from dragoman.translation.translation import Translation
 
 CALL = GeneratedBlock("call", ('{"key": 1}',))
 USAGE = Usage(input=1, output=1)
@@ -60,7 +60,7 @@ def understood(
     size: int = 1 << 20,
     streamed: bool = True,
     **options: Any,
-) -> tuple[dict[str, Any], Exchange]:
+) -> tuple[dict[str, Any], Translation]:
     it = exchange(upstream, client, TOOLS, stream=streamed, **options)
     body = stream(said, upstream) if streamed else whole(said, upstream)
     got = run(it, sliced(body, size))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..model.messages import Tool
     from ..tools.receipts import CallReceipt
-    from ..translation.exchange import Exchange
+    from ..translation.translation import Translation
 
 CHUNK = 64 * 1024
 
@@ -54,7 +54,7 @@ def translate(
     import secrets
     import time
 
-    from ..translation.exchange import Exchange, Options
+    from ..translation.translation import Options, Translation
 
     tools = _tools(tools_file)
     options = Options(
@@ -63,7 +63,7 @@ def translate(
         id=secrets.token_hex(8),
         created=int(time.time()),
     )
-    exchange = Exchange(source, target, tools=tools, options=options)
+    exchange = Translation(source, target, tools=tools, options=options)
     for data in _translated(exchange):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -88,7 +88,7 @@ def _tools(path: Path | None) -> tuple[Tool, ...]:
         raise DragomanError(f"{path} is not JSON: {error}") from None
 
 
-def _translated(exchange: Exchange) -> Iterator[bytes]:
+def _translated(exchange: Translation) -> Iterator[bytes]:
     stdin = cast("BufferedReader", sys.stdin.buffer)
     while not exchange.over and (data := stdin.read1(CHUNK)):
         yield exchange.feed(data)

@@ -32,7 +32,7 @@ from ..model.events import (
     Usage,
     UsageSeen,
 )
-from ..model.messages import REPLAYED, RUN_BY_PROVIDER, Part, Text, ToolCall
+from ..model.messages import Part, Text, ToolCall
 from ..model.order import Order
 from ..protocols.base import Decoder
 from ..protocols.common import call_ids, failures
@@ -213,14 +213,14 @@ class ToolCallBuffer:
         tag = f"call_{len(self._given)}"
         self._given[tag] = event.part
         self._ranks[tag] = len(self._ranks)
-        id, extras = event.part.id, event.part.extras
-        if id in self._ids:
-            extras = {**(extras or {}), REPLAYED: True}
-        elif id.startswith(PROVIDER_IDS):
-            extras = {**(extras or {}), RUN_BY_PROVIDER: True}
-        elif id:
-            self._ids.add(id)
-        return BlockStart(event.block, msgspec.structs.replace(event.part, id=tag, extras=extras))
+        part = event.part
+        if part.id in self._ids:
+            part = msgspec.structs.replace(part, replayed=True)
+        elif part.id.startswith(PROVIDER_IDS):
+            part = msgspec.structs.replace(part, run_by_provider=part.run_by_provider or part.kind)
+        elif part.id:
+            self._ids.add(part.id)
+        return BlockStart(event.block, msgspec.structs.replace(part, id=tag))
 
     def _take(self, event: Event, out: list[Call]) -> None:
         match event:

@@ -6,17 +6,19 @@ Several blocks may be open at the same time, because OpenAI Chat interleaves par
 defines which event may follow which. Dragoman assigns the block numbers: unique within an answer, in order of
 first appearance.
 
+Members of the upstream's frame that no field of the event holds are in its `extras`, if the client speaks
+the upstream's protocol. They have the names of that protocol, and the protocol's encoder puts them back.
+
 Events are frozen and small, because every token of every stream becomes one.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-from .messages import Citation, Part, Seal
+from .messages import Citation, Extras, Part, Seal
 
 
 class Stop(StrEnum):
@@ -111,8 +113,7 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     id: str = ""
     model: str = ""
     created: int | None = None
-    extras: dict[str, Any] | None = None
-    """Unknown top-level fields. Only a client of the same protocol gets them."""
+    extras: Extras | None = None
 
 
 class BlockStart(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +121,7 @@ class BlockStart(msgspec.Struct, frozen=True, gc=False):
 
     block: int
     part: Part
+    extras: Extras | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False):
@@ -129,13 +131,18 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
     text: str
     separates: bool = False
     """Is the text the blank line between two parts of a reasoning summary? Only Responses has such parts."""
+    extras: Extras | None = None
 
 
 class ArgumentsDelta(msgspec.Struct, frozen=True, gc=False):
-    """The arguments of a call grew by a fragment of JSON, or of a freeform tool's text. It need not parse."""
+    """The arguments of a call grew by a fragment of JSON, or of a freeform tool's text. It need not parse.
+
+    Also the input of an `Opaque` block grows like this.
+    """
 
     block: int
     text: str
+    extras: Extras | None = None
 
 
 class CitationAdded(msgspec.Struct, frozen=True, gc=False):
@@ -143,6 +150,7 @@ class CitationAdded(msgspec.Struct, frozen=True, gc=False):
 
     block: int
     citation: Citation
+    extras: Extras | None = None
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):
@@ -150,6 +158,7 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
 
     block: int
     seal: Seal
+    extras: Extras | None = None
 
 
 class BlockEnd(msgspec.Struct, frozen=True, gc=False):
@@ -157,16 +166,31 @@ class BlockEnd(msgspec.Struct, frozen=True, gc=False):
 
     block: int
     complete: bool = True
+    extras: Extras | None = None
 
 
 class UsageSeen(msgspec.Struct, frozen=True, gc=False):
     """The upstream sent token counts."""
 
     usage: Usage
+    extras: Extras | None = None
 
 
 class Ping(msgspec.Struct, frozen=True, gc=False):
     """A keepalive of the upstream."""
+
+    extras: Extras | None = None
+
+
+class Carried(msgspec.Struct, frozen=True, gc=False):
+    """Members that no other event carries.
+
+    Their frame has no other content, or the client gets the content later, elsewhere or not at all.
+    """
+
+    extras: Extras
+    block: int | None = None
+    """The open block that the frame belongs to. None: the answer as a whole."""
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
@@ -175,6 +199,8 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
     protocol: str
     event: str
     data: bytes
+    block: int | None = None
+    """The open block that the frame names by its index; None: it names none."""
 
 
 class End(msgspec.Struct, frozen=True, gc=False):
@@ -185,7 +211,7 @@ class End(msgspec.Struct, frozen=True, gc=False):
     """The stop sequence that matched."""
     detail: str | None = None
     """More detail than `stop`, as the upstream wrote it: `RECITATION`, or the explanation of a refusal."""
-    extras: dict[str, Any] | None = None
+    extras: Extras | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
@@ -201,6 +227,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
     """The field of the upstream's request that it complains of."""
     used_up: bool = False
     """A quota or credit of the key is used up. The same key fails again until the quota is renewed."""
+    extras: Extras | None = None
 
 
 Event = (
@@ -213,6 +240,7 @@ Event = (
     | BlockEnd
     | UsageSeen
     | Ping
+    | Carried
     | Unknown
     | End
     | Failed

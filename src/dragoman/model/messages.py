@@ -2,7 +2,7 @@
 
 A neutral message corresponds to one message of the client's protocol (one Chat message, one Responses item).
 Only the writers merge messages, so reading loses nothing. Content without neutral meaning stays in
-`raw` (the value as the client sent it) or `extras` (unknown fields). Only an upstream of the same protocol
+`raw` (the value as the client sent it) or `extras` (unknown members). Only an upstream of the same protocol
 gets it. All values are frozen. To change one, build a new one without `raw`. Frozen values hold no reference
 cycles, so the garbage collector need not track them (`gc=False`).
 """
@@ -50,6 +50,21 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
     __hash__ = None  # type: ignore[assignment]
 
 
+class Extras(msgspec.Struct, frozen=True, gc=False):
+    """The members of a JSON object that Dragoman does not understand, in the protocol `protocol`.
+
+    A writer or encoder of that protocol puts them back where they were. Any other leaves them out.
+    """
+
+    protocol: str
+    members: dict[str, Any]
+
+
+def members_for(protocol: str, extras: Extras | None) -> dict[str, Any]:
+    """The members in `extras` that belong to `protocol`."""
+    return extras.members if extras is not None and extras.protocol == protocol else {}
+
+
 class Seal(msgspec.Struct, frozen=True, gc=False):
     """Opaque reasoning: a signature or encrypted content. Only its issuer gets it back, unchanged.
 
@@ -88,13 +103,14 @@ class Text(msgspec.Struct, frozen=True, gc=False):
     text: str = ""
     cache: Cache | None = None
     citations: tuple[Citation, ...] = ()
-    extras: dict[str, Any] | None = None
+    extras: Extras | None = None
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
     """The text of a refusal, in a protocol that separates it from other text."""
 
     text: str = ""
+    extras: Extras | None = None
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -115,6 +131,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str | None = None
     cache: Cache | None = None
     raw: Raw | None = None
+    extras: Extras | None = None
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
@@ -126,7 +143,7 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
 
     text: str = ""
     seal: Seal | None = None
-    extras: dict[str, Any] | None = None
+    extras: Extras | None = None
     summaries: tuple[str, ...] = ()
     """The parts of a Responses summary, if it has several. `text` holds them with blank lines between."""
 
@@ -140,14 +157,6 @@ def thinking_text(thoughts: Iterable[Thinking]) -> str:
     return SEPARATOR.join([thought.text for thought in thoughts if thought.text])
 
 
-REPLAYED = "replayed"
-"""In `ToolCall.extras`: the call reuses the index of a complete call, so it may be a repetition of it."""
-
-
-RUN_BY_PROVIDER = "run_by_provider"
-"""In `ToolCall.extras`: the upstream says that it runs the call itself."""
-
-
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool call of the model. `arguments` is the original text: JSON, or the input of a freeform tool."""
 
@@ -158,8 +167,14 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str | None = None
     seal: Seal | None = None
     cache: Cache | None = None
+    replayed: bool = False
+    """The call reuses the index of a complete call, so it may be a repetition of it."""
+    run_by_provider: str = ""
+    """The call's type, if it says that the provider runs the call itself."""
+    builtin: str = ""
+    """The client's built-in tool that is called (`apply_patch`), if Dragoman declared it as a function."""
     raw: Raw | None = None
-    extras: dict[str, Any] | None = None
+    extras: Extras | None = None
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -172,6 +187,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: Literal["function", "custom"] = "function"
     cache: Cache | None = None
     raw: Raw | None = None
+    extras: Extras | None = None
 
 
 class Opaque(msgspec.Struct, frozen=True, gc=False):
@@ -179,6 +195,9 @@ class Opaque(msgspec.Struct, frozen=True, gc=False):
 
     raw: Raw
     type: str = ""
+    input: str = ""
+    """The JSON text of its input, if that arrived in deltas (Anthropic's server tools)."""
+    extras: Extras | None = None
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -262,6 +281,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     search: SearchLimits | None = None
     """The limits of a hosted web search; None: it has none."""
     deferred: bool = False
+    builtin: str = ""
+    """The client's built-in tool (`apply_patch`) that this function stands for."""
     cache: Cache | None = None
     raw: Raw | None = None
     extras: dict[str, Any] | None = None

@@ -7,15 +7,17 @@ that kind. Everything else is illegal. The manual draws its state diagram from t
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from .errors import Fault, OrderError
 from .events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
+    Event,
     Failed,
     Ping,
     Sealed,
@@ -30,7 +32,7 @@ State = Literal["idle", "open", "over"]
 
 ANSWER: dict[State, dict[type, State]] = {
     # A failure may be the first event: an upstream can refuse a request inside an HTTP 200.
-    "idle": {Start: "open", Ping: "idle", Unknown: "idle", Failed: "over"},
+    "idle": {Start: "open", Ping: "idle", Unknown: "idle", Carried: "idle", Failed: "over"},
     "open": {
         BlockStart: "open",
         TextDelta: "open",
@@ -41,6 +43,7 @@ ANSWER: dict[State, dict[type, State]] = {
         UsageSeen: "open",
         Ping: "open",
         Unknown: "open",
+        Carried: "open",
         End: "over",
         Failed: "over",
     },
@@ -55,7 +58,7 @@ BLOCK: dict[type, frozenset[type]] = {
     ToolCall: frozenset({ArgumentsDelta, Sealed, BlockEnd}),
     ToolResult: frozenset({BlockEnd}),
     Media: frozenset({BlockEnd}),
-    Opaque: frozenset({BlockEnd}),
+    Opaque: frozenset({ArgumentsDelta, BlockEnd}),
     Search: frozenset({BlockEnd}),
 }
 
@@ -73,11 +76,11 @@ class Order:
         self._fault: Fault = fault
         self._next_block = 0
 
-    def check(self, events: list[Any]) -> None:
+    def check(self, events: list[Event]) -> None:
         state = self.state
         admitted = ANSWER[state]
         opened = self.open
-        for event in events:
+        for event in cast("list[Any]", events):  # `kind` narrows the type, which pyright cannot see
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind not in admitted:
                 raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
@@ -89,6 +92,9 @@ class Order:
                     del opened[block]
             elif kind is BlockStart:
                 self._check_start(event)
+            elif kind is Carried or kind is Unknown:
+                if event.block is not None and event.block not in opened:
+                    raise self._misplaced(kind, event.block, None)
             else:
                 if kind is End and opened:
                     raise self._illegal(f"End came while blocks {sorted(opened)} are open")

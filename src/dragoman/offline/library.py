@@ -19,7 +19,7 @@ from ..protocols.registry import client_protocol
 from ..recording import ENDING, Recording, RecordingError, load
 from ..recording.format import RecordedCall
 from ..recording.replay import answering_calls, is_partial
-from ..translation.exchange import Exchange
+from ..translation.translation import Translation
 from .canonical import Form, canonical
 from .difference import first_difference, nearness
 
@@ -117,14 +117,14 @@ def read_entry(path: Path) -> RecordingEntry:
         raise RecordingError(f"{path} cannot be used: {error}") from None
 
 
-def recorded_answer(entry: RecordingEntry) -> tuple[Exchange, Answer]:
+def recorded_answer(entry: RecordingEntry) -> tuple[Translation, Answer]:
     """What the recorded model said first, mended: the translation after its end, and the content."""
     call = entry.calls[0]
     setup = call.request.setup
     events: list[Event] = []
     names = ToolNames(entry.request.tools, setup.names) if setup is not None else entry.request.tools
     options = setup.options if setup is not None else None
-    exchange = Exchange(call.request.protocol, entry.recording.begun.client, tools=names, options=options)
+    exchange = Translation(call.request.protocol, entry.recording.begun.client, tools=names, options=options)
     exchange.tap = events.extend
     for chunk in call.received:
         exchange.feed(chunk.data)

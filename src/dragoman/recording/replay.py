@@ -21,7 +21,7 @@ from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol
 from ..tools.receipts import CallReceipt
 from ..tools.search import as_function
-from ..translation.exchange import Exchange
+from ..translation.translation import Translation
 from .format import RecordedCall, Recording, RecordingError
 
 Mode = Literal["live", "whole"]
@@ -96,7 +96,7 @@ class _Player:
         self._client = client_protocol(to) if to else self._original_client
         self._writer = self._client.endpoints.writer() if setup and setup.array and to is None else None
         self._mode = mode
-        self._exchange: Exchange | None = None
+        self._exchange: Translation | None = None
         self._failure: Failed | None = None
         self._held: list[ReplayStep] = []
         """Bytes that wait for the first content, like in the gateway."""
@@ -140,7 +140,7 @@ class _Player:
             same=False,
         )
 
-    def _new_exchange(self, request: Request, setup: ReplaySetup) -> Exchange:
+    def _new_exchange(self, request: Request, setup: ReplaySetup) -> Translation:
         began = self._calls[0].request.t
         options = msgspec.structs.replace(
             setup.options,
@@ -151,9 +151,9 @@ class _Player:
         if setup.options.search:
             request, _ = as_function(request)
         names = ToolNames(request.tools, setup.names)
-        return Exchange(self._calls[0].request.protocol, self._client, tools=names, options=options)
+        return Translation(self._calls[0].request.protocol, self._client, tools=names, options=options)
 
-    def _play_call(self, call: RecordedCall, exchange: Exchange) -> bool:
+    def _play_call(self, call: RecordedCall, exchange: Translation) -> bool:
         """Replay one call's answer. Returns whether another call may follow."""
         if call.status is not None and not 200 <= call.status < 300:
             self._play_refusal(call, call.status)
@@ -170,7 +170,7 @@ class _Player:
             return False
         return self._send(self._last_time(), exchange.close(), exchange)
 
-    def _play_searches(self, call: RecordedCall, exchange: Exchange) -> list[Search]:
+    def _play_searches(self, call: RecordedCall, exchange: Translation) -> list[Search]:
         """The recorded results of the searches that the call's answer asks for."""
         if not exchange.searches or call.searched is None:
             return []
@@ -190,13 +190,13 @@ class _Player:
         wait = call.failed.failure.retry_after
         self._refuse(call.failed.t, msgspec.structs.replace(failure, retry_after=wait))
 
-    def _fail(self, t: float, failure: Failed, exchange: Exchange) -> bool:
+    def _fail(self, t: float, failure: Failed, exchange: Translation) -> bool:
         if not self._nothing_sent(exchange):
             return self._send(t, exchange.fail(failure), exchange)
         self._refuse(t, failure)
         return False
 
-    def _send(self, t: float, data: bytes, exchange: Exchange) -> bool:
+    def _send(self, t: float, data: bytes, exchange: Translation) -> bool:
         """Send bytes to the client. Returns False if the answer failed before any content."""
         if exchange.failure is not None:
             self._failure = exchange.failure
@@ -218,7 +218,7 @@ class _Player:
                 self._steps.append(ReplayStep(t, "client", together))
         return True
 
-    def _nothing_sent(self, exchange: Exchange) -> bool:
+    def _nothing_sent(self, exchange: Translation) -> bool:
         assert self._setup is not None
         return not self._setup.options.stream or not (self._started or exchange.meaningful)
 

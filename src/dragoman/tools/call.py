@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
-from ..model.messages import REPLAYED, ToolCall
+from ..model.messages import ToolCall
 from ..protocols.common.tool_names import CalledTool
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments
@@ -166,8 +166,7 @@ class ActiveCall:
             return False
         if (self.recovered is None) != (later.recovered is None):
             return not self.written_twice  # once as text, once as a call
-        again = later.upstream.extras is not None and REPLAYED in later.upstream.extras
-        return again or bool(later.upstream.id and later.upstream.id == self.upstream.id)
+        return later.upstream.replayed or bool(later.upstream.id and later.upstream.id == self.upstream.id)
 
     @property
     def compact(self) -> str:

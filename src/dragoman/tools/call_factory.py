@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..model.events import BlockStart
-from ..model.messages import RUN_BY_PROVIDER, ToolCall
+from ..model.messages import ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
@@ -42,7 +40,11 @@ class CallFactory:
             kind=kind if self._plan.custom else "function",
             namespace=called.tool.namespace if called else upstream.namespace,
             seal=upstream.seal,
-            extras=_extras(upstream, called),
+            replayed=upstream.replayed,
+            # The client runs the tools that it declared. Some servers send an unknown type with such calls.
+            run_by_provider="" if called else upstream.run_by_provider,
+            builtin=called.tool.builtin if called else "",
+            extras=upstream.extras,
         )
         part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
         arguments = self._arguments(called, part, upstream)
@@ -73,16 +75,3 @@ class CallFactory:
             legal = f"call_{self._plan.seed}_{len(self._ids)}"
         self._ids.add(legal)
         return legal
-
-
-def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
-    """The upstream's extras, and the name of the client's built-in tool if the tool replaces one.
-
-    The client runs the tools that it declared. So for these the upstream's word that it runs the call itself
-    is dropped. Some servers send an unknown `type` with ordinary calls.
-    """
-    extras = upstream.extras
-    if called is not None and extras and RUN_BY_PROVIDER in extras:
-        extras = {name: value for name, value in extras.items() if name != RUN_BY_PROVIDER} or None
-    builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
-    return extras if builtin is None else {**(extras or {}), "builtin": builtin}

@@ -7,7 +7,7 @@ This module is about calls that look like the client's own.
 
 from __future__ import annotations
 
-from ..model.messages import RUN_BY_PROVIDER, ToolCall
+from ..model.messages import ToolCall
 from ..protocols.common.tool_names import ToolNames
 
 # Ids of server tools: Anthropic's, also after another gateway turned them into Chat calls; and xAI's.
@@ -36,10 +36,10 @@ def is_run_by_provider(call: ToolCall, names: ToolNames, *, same: bool) -> bool:
 
     `same`: the client speaks the upstream's protocol, so it knows the hosted tools.
     """
-    kind = (call.extras or {}).get(RUN_BY_PROVIDER)
-    if same and (names.hosts(str(kind)) or names.hosts(call.name)):
+    kind = call.run_by_provider
+    if same and (names.hosts(kind) or names.hosts(call.name)):
         return False  # Moonshot's `builtin_function`: the client declares it and returns its result
-    if call.id.startswith(PROVIDER_IDS) or kind is not None:
+    if call.id.startswith(PROVIDER_IDS) or kind:
         return True
     if call.kind == "custom":
         # Models do not invent freeform calls: the provider made it.

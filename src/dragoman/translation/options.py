@@ -30,10 +30,10 @@ class Options(AnswerContext, frozen=True, kw_only=True):
     rules_off: frozenset[str] = frozenset()
     invalid: Literal["pass", "reask", "error"] = "pass"
     """What to do with a call that fits its schema under no rule. `reask` needs a caller that asks the model
-    again (`Exchange.rejected`, `Exchange.again`)."""
+    again (`Translation.rejected`, `Translation.again`)."""
     reask_attempts: int = 2
     search: str = ""
-    """The name of the function whose calls the caller runs (`Exchange.searches`); empty: there is none."""
+    """The name of the function whose calls the caller runs (`Translation.searches`); empty: there is none."""
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. That requires holding text back. None: only for
     clients that did not ask for a stream."""

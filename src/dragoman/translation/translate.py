@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..model.messages import Tool
-from .exchange import Exchange, Options
+from .translation import Options, Translation
 
 
 def translate(
@@ -20,7 +20,7 @@ def translate(
 
     The generator yields bytes as soon as they are known. The last ones come when `chunks` is exhausted.
     """
-    exchange = Exchange(source, target, tools=tools, options=options)
+    exchange = Translation(source, target, tools=tools, options=options)
     for chunk in chunks:
         if data := exchange.feed(chunk):
             yield data

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ...model.messages import Tool
-from ...translation.exchange import Exchange, Options
+from ...translation.translation import Options, Translation
 
 SHOWN = ("content_block_start", "content_block_delta", "message_delta", "error")
 
@@ -110,9 +110,9 @@ def _scene(number: int, scene: Scene) -> Iterator[str]:
     yield ""
 
 
-def play(scene: Scene) -> tuple[Exchange, list[str]]:
+def play(scene: Scene) -> tuple[Translation, list[str]]:
     """Run the scene. Returns the finished exchange and the data of the client's events to show."""
-    exchange = Exchange("openai-chat", "anthropic", tools=TOOLS, options=Options(id="demo", mode="whole"))
+    exchange = Translation("openai-chat", "anthropic", tools=TOOLS, options=Options(id="demo", mode="whole"))
     data = b"".join([*map(exchange.feed, upstream_bytes(scene)), exchange.close()])
     frames = [frame.partition("\ndata: ") for frame in data.decode().split("\n\n")]
     return exchange, [payload for event, _, payload in frames if event.removeprefix("event: ") in SHOWN]

@@ -25,8 +25,8 @@ from ...protocols.registry import upstream_protocol
 from ...routing.router import ChosenTarget
 from ...store import searches
 from ...tools.search import free_choice
-from ...translation.exchange import Exchange, Options
 from ...translation.summary import summarising
+from ...translation.translation import Options, Translation
 from ...transport.client import Response
 from ...transport.server import ClientGone, HttpAnswer
 from ..errors import midstream_failure
@@ -65,7 +65,7 @@ class Attempt:
         reply: StreamReply | None,
         trace: AttemptTrace | None,
     ) -> None:
-        self.exchange: Exchange | None = None
+        self.exchange: Translation | None = None
         self.notices: tuple[Notice, ...] = ()
         self.first_event: float | None = None
         """Seconds from the start of the attempt to the first meaningful event."""
@@ -175,7 +175,7 @@ class Attempt:
         return whole_reply(body, self.track, self.notices)
 
     async def _ask(
-        self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: OutgoingHeaders | None
+        self, request: Request, outgoing: Outgoing, exchange: Translation, refused: OutgoingHeaders | None
     ) -> bytes:
         """Ask the upstream, turn by turn, until the answer is over. Returns the bytes still to be sent."""
         again, unforced = False, None
@@ -209,7 +209,7 @@ class Attempt:
             return exchange.fail(failure)
 
     async def _next_turn(
-        self, request: Request, exchange: Exchange, last: bytes
+        self, request: Request, exchange: Translation, last: bytes
     ) -> tuple[Request, Outgoing, Outgoing | None] | bytes:
         """The next turn: its request, how it is sent, and how it is sent if a forced call is refused.
 
@@ -231,7 +231,7 @@ class Attempt:
         self._add_notice(notice)
         return request, forced, unforced
 
-    async def _run_searches(self, exchange: Exchange, last: bytes) -> list[Search]:
+    async def _run_searches(self, exchange: Translation, last: bytes) -> list[Search]:
         """Run the searches of the upstream's turn, and give the client `last` and the results."""
         assert self._search is not None
         found = await self._search.run(exchange.searches)
@@ -251,7 +251,7 @@ class Attempt:
     def _add_notice(self, notice: Notice) -> None:
         self.notices = self.track.notices = (*self.notices, notice)
 
-    def _begin(self, outgoing: Outgoing) -> Exchange:
+    def _begin(self, outgoing: Outgoing) -> Translation:
         incoming, tools = self._incoming, self._config.tools
         request = incoming.request
         options = Options(
@@ -273,7 +273,7 @@ class Attempt:
             elapsed=partial(_seconds_since, time.monotonic()),
             clock=time.monotonic,
         )
-        exchange = Exchange(
+        exchange = Translation(
             self._choice.upstream.protocol, incoming.client, tools=outgoing.names, options=options
         )
         exchange.tap = self._events.extend
@@ -329,7 +329,7 @@ class Attempt:
             upstream.network,
         )
 
-    async def _translate(self, call: UpstreamCall, response: Response, exchange: Exchange) -> bytes:
+    async def _translate(self, call: UpstreamCall, response: Response, exchange: Translation) -> bytes:
         """Translate the upstream's response to its end. Returns the bytes still to be sent."""
         status = response.status
         self.track.record_upstream_status(status)
@@ -366,21 +366,21 @@ class Attempt:
         else:
             await self._send(data, exchange)
 
-    async def _send(self, data: bytes, exchange: Exchange) -> None:
+    async def _send(self, data: bytes, exchange: Translation) -> None:
         """Give the client more of an answer that is not over."""
         if self.reply is not None:
             await self.reply.write(data, meaningful=exchange.meaningful)
         else:
             self.body += data
 
-    def _check(self, call: UpstreamCall, exchange: Exchange) -> None:
+    def _check(self, call: UpstreamCall, exchange: Translation) -> None:
         """Raise the failure if the client has got nothing yet: another target may still answer."""
         if exchange.failure is not None and self._nothing_sent(exchange):
             raise UpstreamFailed(call.redact(exchange.failure))
         if exchange.meaningful and self.first_event is None:
             self.first_event = self.track.first_content() - self.track.attempts[-1].began
 
-    def _nothing_sent(self, exchange: Exchange) -> bool:
+    def _nothing_sent(self, exchange: Translation) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
 

@@ -18,7 +18,7 @@ from ...store import reasoning
 from ...store import responses as responses_state
 from ...store.reasoning_keys import ReasoningContext
 from ...store.responses import Continued
-from ...translation.exchange import Exchange
+from ...translation.translation import Translation
 from ..state import State
 from .incoming_request import IncomingRequest
 
@@ -52,7 +52,7 @@ async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget)
     return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
 
 
-def needs_saving(restored: RestoredState, exchange: Exchange) -> bool:
+def needs_saving(restored: RestoredState, exchange: Translation) -> bool:
     """May the answer hold anything to save? An answer of plain text does not."""
     return restored.continued is not None or bool(exchange.receipts) or not exchange.text_only
 
@@ -61,7 +61,7 @@ async def save(
     state: State,
     incoming: IncomingRequest,
     restored: RestoredState,
-    exchange: Exchange,
+    exchange: Translation,
     events: Sequence[Event],
     last: bytes,
 ) -> tuple[Notice, ...]:

@@ -11,7 +11,7 @@ from ...model.messages import Request
 from ...protocols.common.collect import Answer, collect
 from ...protocols.common.failures import UpstreamFailed
 from ...protocols.registry import DEFAULT_PROTOCOL, upstream_protocol
-from ...translation.exchange import Exchange, Options
+from ...translation.translation import Options, Translation
 from ..state import State
 from ..upstreams.addressing import build_request
 from ..upstreams.call import UpstreamCall
@@ -40,7 +40,7 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     outgoing = wire.write_request(request, upstream.target(target.model))
     url, body = build_request(upstream, target.model, outgoing, target.params, NO_BETAS)
     headers = await state.keyring.headers(upstream, url, body=body)
-    exchange = Exchange(
+    exchange = Translation(
         # Only the events count, so the client's protocol does not matter.
         wire.name,
         DEFAULT_PROTOCOL,

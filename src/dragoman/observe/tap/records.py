@@ -11,7 +11,7 @@ import msgspec
 
 from ...model.events import Failed
 from ...protocols.common.tool_names import NameRule
-from ...translation.exchange import Options
+from ...translation.translation import Options
 
 
 class ExchangeBegan(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
@@ -39,7 +39,7 @@ class ClientRequest(msgspec.Struct, frozen=True, gc=False, tag="request", tag_fi
 
 
 class ReplaySetup(msgspec.Struct, frozen=True, gc=False):
-    """What `translation.exchange` needs to replay an answer."""
+    """What `translation.translation` needs to replay an answer."""
 
     names: NameRule
     """The rule for tool names at the upstream."""

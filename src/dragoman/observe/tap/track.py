@@ -35,7 +35,7 @@ from .records import (
 
 if TYPE_CHECKING:
     from ...routing.router import ChosenTarget
-    from ...translation.exchange import Exchange
+    from ...translation.translation import Translation
     from .subscribers import Tap
 
 RUNNING = "running"
@@ -118,7 +118,7 @@ class Track:
         self.stream = False
         self.choice: ChosenTarget | None = None
         self.attempts: list[AttemptTrack] = []
-        self.exchange: Exchange | None = None
+        self.exchange: Translation | None = None
         """The running translation."""
         self.notices: Sequence[Notice] = ()
         self.outcome = RUNNING
@@ -188,7 +188,7 @@ class Track:
         t = monotonic() - self.began
         self._note(ClientRequest(t, method, path, headers, body), t, len(body))
 
-    def translation_started(self, exchange: Exchange) -> None:
+    def translation_started(self, exchange: Translation) -> None:
         """The running attempt translates its answers with `exchange`."""
         self.exchange = exchange
         self.attempts[-1].translated = True

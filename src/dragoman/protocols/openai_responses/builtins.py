@@ -127,7 +127,7 @@ _BY_OUTPUT = {builtin.output: name for name, builtin in BUILTINS.items()}
 def read_builtin(definition: Obj, kind: str, where: str) -> Tool | None:
     """The function for a built-in definition; None if the client does not run it.
 
-    `extras["builtin"]` is the tool's name. The encoder needs it to write call items of the right type.
+    `builtin` is the tool's name. The encoder needs it to write call items of the right type.
     """
     builtin = BUILTINS.get(kind)
     if builtin is None or not builtin.is_run_by_client(definition):
@@ -136,7 +136,7 @@ def read_builtin(definition: Obj, kind: str, where: str) -> Tool | None:
         name=kind,
         description=string(definition, "description", where) or builtin.description,
         parameters=mapping(definition, "parameters", where) or builtin.parameters,
-        extras={"builtin": kind},
+        builtin=kind,
     )
 
 
@@ -154,7 +154,7 @@ def read_call(item: Obj, where: str) -> ToolCall | None:
         id=from_client(need_string(item, "call_id", where)),
         name=name,
         arguments=_json(arguments).decode(),
-        extras={"builtin": name},
+        builtin=name,
     )
 
 

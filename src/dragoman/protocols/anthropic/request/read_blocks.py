@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ....model.messages import (
+    Extras,
     Message,
     Opaque,
     Part,
@@ -24,10 +25,11 @@ from ....model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
+    members_for,
 )
 from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
-from ...common.fields import Obj, is_object, reject
+from ...common.fields import is_object, reject
 from ...common.searches import with_calls
 from ...common.turns import refuse_stray
 from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, optional, value
@@ -86,10 +88,11 @@ def _system_text(raw: msgspec.Raw, where: str) -> Text:
     members = members_of(raw, where)
     if member(members, "type", str, where) != "text":
         reject("expected a text block", where, "type")
-    return read_text(*_any_text.split(members, where))
+    text, unknown = _any_text.split(members, where)
+    return read_text(text, None if unknown is None else Extras(NAME, unknown))
 
 
-def read_text(block: TextBlock | OnlyText, extras: Obj | None) -> Text:
+def read_text(block: TextBlock | OnlyText, extras: Extras | None) -> Text:
     if block.citations:
         return Text(block.text, block.cache_control, tuple(map(read_citation, block.citations)), extras)
     return Text(block.text, block.cache_control, (), extras)
@@ -193,7 +196,8 @@ class MessageReader:
         type: str = member(members, "type", str, where)
         reader = _ANY.get(type)
         if reader is not None:
-            block, extras = reader.split(members, where)
+            block, unknown = reader.split(members, where)
+            extras = None if unknown is None else Extras(NAME, unknown)
             return self.READERS[block.__class__](self, block, extras, raw)
         return media_of(type, members, raw, where) or self._opaque(type, raw)
 
@@ -215,12 +219,12 @@ class MessageReader:
             self._calls.add(id)
         return part
 
-    def _text(self, block: TextBlock, extras: Obj | None, raw: Undecoded) -> Text:
+    def _text(self, block: TextBlock, extras: Extras | None, raw: Undecoded) -> Text:
         if block.citations and any(map(is_foreign_citation, block.citations)):
             self._wrapped = True
         return read_text(block, extras)
 
-    def _call(self, block: CallBlock, extras: Obj | None, raw: Undecoded) -> ToolCall:
+    def _call(self, block: CallBlock, extras: Extras | None, raw: Undecoded) -> ToolCall:
         if self._role != "assistant":
             self._misplaced("tool_use", "assistant")
         id, arguments = block.id, spelled(block.input)
@@ -228,7 +232,7 @@ class MessageReader:
             # Anthropic refuses null. Here it means a call without arguments.
             arguments = "{}" if arguments == "null" else reject("expected an object", self._where(), "input")
         if block.caller is not None:
-            extras = {**(extras or {}), "caller": block.caller}
+            extras = Extras(NAME, {**members_for(NAME, extras), "caller": block.caller})
         if id[:3] == call_ids.OURS:
             id = self._own_id(id)
         self._calls.add(id)
@@ -259,7 +263,7 @@ class MessageReader:
         text = f"{type!r} can only stand in {role!r} messages, not in {self._role!r}"
         reject(text, self._where(), "type")
 
-    def _result(self, block: ResultBlock, extras: Obj | None, raw: Undecoded) -> ToolResult:
+    def _result(self, block: ResultBlock, extras: Extras | None, raw: Undecoded) -> ToolResult:
         if self._role != "user":
             self._misplaced("tool_result", "user")
         content = block.content
@@ -274,7 +278,7 @@ class MessageReader:
             cache=block.cache_control,
         )
 
-    def _any_result(self, block: AnyResultBlock, extras: Obj | None, raw: Undecoded) -> ToolResult:
+    def _any_result(self, block: AnyResultBlock, extras: Extras | None, raw: Undecoded) -> ToolResult:
         if self._role != "user":
             self._misplaced("tool_result", "user")
         return ToolResult(
@@ -285,7 +289,7 @@ class MessageReader:
             raw=Raw(NAME, raw),
         )
 
-    def _thinking(self, block: ThinkingBlock, extras: Obj | None, raw: Undecoded) -> Thinking | None:
+    def _thinking(self, block: ThinkingBlock, extras: Extras | None, raw: Undecoded) -> Thinking | None:
         signature = block.signature
         if not signature:
             # Another model than Claude thought this. Anthropic refuses an empty signature with a 400, so the
@@ -303,7 +307,7 @@ class MessageReader:
         self._seals[envelope.call] = self._seals[call_ids.from_client(envelope.call)] = envelope.seal
         return Thinking(block.thinking) if block.thinking else None
 
-    def _redacted(self, block: RedactedBlock, extras: Obj | None, raw: Undecoded) -> Thinking:
+    def _redacted(self, block: RedactedBlock, extras: Extras | None, raw: Undecoded) -> Thinking:
         seal = sealed_reasoning.from_slot(block.data, NAME).seal
         if seal.data == block.data:
             seal = msgspec.structs.replace(seal, redacted=True)
@@ -311,7 +315,7 @@ class MessageReader:
             self._wrapped = True
         return Thinking("", seal, extras)
 
-    READERS: ClassVar[dict[type, Callable[[MessageReader, Any, Obj | None, Undecoded], Part | None]]] = {
+    READERS: ClassVar[dict[type, Callable[[MessageReader, Any, Extras | None, Undecoded], Part | None]]] = {
         TextBlock: _text,
         CallBlock: _call,
         ResultBlock: _result,

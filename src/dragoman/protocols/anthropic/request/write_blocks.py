@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ....model.messages import (
     Cache,
     Citation,
+    Extras,
     Media,
     Opaque,
     Part,
@@ -15,6 +16,7 @@ from ....model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
+    members_for,
 )
 from ...common import cache_breakpoints
 from ...common.call_ids import UniqueIds
@@ -23,7 +25,7 @@ from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY
-from ..own import is_own
+from ..own import NAME, is_own
 from .restore import thinking_block
 
 
@@ -92,9 +94,9 @@ class BlockWriter:
         assert not isinstance(part, Search)  # readers turn it into a call and its result
         return {"type": "text", "text": part.text}
 
-    def _extended(self, block: Obj, extras: Obj | None) -> Obj:
+    def _extended(self, block: Obj, extras: Extras | None) -> Obj:
         """`block` with the members that only Anthropic has, if the client speaks Anthropic."""
-        return block | extras if extras and self._own else block
+        return block | members_for(NAME, extras) if extras and self._own else block
 
     def _text(self, text: Text) -> Obj:
         block: Obj = {"type": "text", "text": text.text}

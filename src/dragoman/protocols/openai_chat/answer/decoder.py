@@ -22,7 +22,7 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import REPLAYED, RUN_BY_PROVIDER, Citation, Seal, Thinking, ToolCall
+from ....model.messages import Citation, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
@@ -247,10 +247,14 @@ class Decoder(AnswerDecoder):
         self._blocks.end(out)
         seal = _google_signature(call.extra, self._issuer)
         kind = "custom" if call.kind == "custom" else "function"
-        extras = {REPLAYED: True} if call.replayed else None
-        if call.kind not in ("custom", "function"):
-            extras = {RUN_BY_PROVIDER: call.kind}
-        part = ToolCall(id=call.id, name=call.name, kind=kind, seal=seal, extras=extras)
+        part = ToolCall(
+            id=call.id,
+            name=call.name,
+            kind=kind,
+            seal=seal,
+            replayed=call.replayed,
+            run_by_provider="" if call.kind in ("custom", "function") else call.kind,
+        )
         call.block = self._blocks.open(part, out)
         if call.pieces:
             out.append(ArgumentsDelta(call.block, "".join(call.pieces)))

@@ -24,7 +24,6 @@ from ....model.events import (
     UsageSeen,
 )
 from ....model.messages import (
-    RUN_BY_PROVIDER,
     SEPARATOR,
     Citation,
     Media,
@@ -200,7 +199,7 @@ def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str,
         return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": arguments}}
     call: dict[str, Any] = {
         "id": part.id,
-        "type": (part.extras or {}).get(RUN_BY_PROVIDER, "function"),
+        "type": part.run_by_provider or "function",
         "function": {"name": part.name, "arguments": arguments},
     }
     if part.seal is not None:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import msgspec
 
 from ....model.messages import (
-    RUN_BY_PROVIDER,
     Citation,
     Media,
     Message,
@@ -135,9 +134,8 @@ def _call(call: Call, where: str, reasoned: reasoning.MessageReasoning) -> ToolC
         function = call.function
         if function is None:
             reject("is required", where, "function")
-        extras = {RUN_BY_PROVIDER: kind} if kind == BUILTIN else None
-        arguments = _arguments(function)
-        return ToolCall(id=id, name=function.name, arguments=arguments, seal=seal, extras=extras)
+        arguments, run_by = _arguments(function), kind if kind == BUILTIN else ""
+        return ToolCall(id=id, name=function.name, arguments=arguments, seal=seal, run_by_provider=run_by)
     if kind != "custom":
         reject(f"{kind!r} is not one of function, custom, {BUILTIN}", where, "type")
     custom = call.custom

@@ -61,7 +61,7 @@ class ItemBuilder(BlockBuilder):
 
 def has_no_deltas(part: Part) -> bool:
     """Is the item sent without deltas? The call of a built-in tool holds an object, which has none."""
-    return isinstance(part, (Media, Opaque, Search)) or objects.builtin_of(part) is not None
+    return isinstance(part, (Media, Opaque, Search)) or objects.builtin_of(part) != ""
 
 
 class StreamEncoder:

@@ -15,6 +15,7 @@ from ....model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded
 from ....model.messages import (
     SEPARATOR,
     Citation,
+    Extras,
     Opaque,
     Part,
     Raw,
@@ -231,9 +232,9 @@ class OpenItem:
     def _whole_arguments(self) -> str:
         return _as_text(self.item.arguments if self.item.type == "function_call" else self.item.input)
 
-    def _own_id(self, index: int = 0) -> dict[str, Any] | None:
+    def _own_id(self, index: int = 0) -> Extras | None:
         """The item's id, for a Responses client that may have it from a verbatim frame."""
-        return {"item_id": self.item.id} if self.item.id and index == 0 else None
+        return Extras(NAME, {"item_id": self.item.id}) if self.item.id and index == 0 else None
 
     def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
         return self._blocks.get((kind, index)) or self._open(kind, index, part, out)

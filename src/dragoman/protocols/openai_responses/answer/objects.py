@@ -7,7 +7,19 @@ from typing import Any
 import msgspec
 
 from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
-from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
+from ....model.messages import (
+    Citation,
+    Media,
+    Opaque,
+    Part,
+    Refusal,
+    Seal,
+    Search,
+    Text,
+    Thinking,
+    ToolCall,
+    members_for,
+)
 from ....wire.frames import escape_separators
 from ...base import AnswerContext
 from ...common import failures, sealed_reasoning
@@ -74,10 +86,9 @@ def is_empty(part: Part) -> bool:
     return isinstance(part, (Text, Refusal)) and not part.text
 
 
-def builtin_of(part: Part) -> str | None:
+def builtin_of(part: Part) -> str:
     """The built-in tool that a call belongs to (`local_shell`, `shell`, `apply_patch`, `tool_search`)."""
-    extras = part.extras if isinstance(part, ToolCall) else None
-    return extras.get("builtin") if extras else None
+    return part.builtin if isinstance(part, ToolCall) else ""
 
 
 def upstream_id(part: Part) -> str | None:
@@ -86,8 +97,8 @@ def upstream_id(part: Part) -> str | None:
         id = part.raw.value.get("id") if is_own(part.raw) else None
         return id if isinstance(id, str) else None
     extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
-    if extras and "item_id" in extras:
-        return extras["item_id"]
+    if id := members_for(NAME, extras).get("item_id"):
+        return id
     seal = part.seal if isinstance(part, Thinking) else None
     return seal.id if seal is not None and seal.protocol == NAME else None
 

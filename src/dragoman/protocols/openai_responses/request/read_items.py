@@ -13,6 +13,7 @@ import msgspec
 
 from ....model.messages import (
     SEPARATOR,
+    Extras,
     Media,
     Message,
     Opaque,
@@ -287,7 +288,7 @@ def _call(item: CallItem, raw: Raw, where: Place) -> Message:
         arguments=item.arguments or "",
         kind="custom" if type(item) is CustomCall else "function",
         namespace=item.namespace,
-        extras={"id": item.id} if item.id else None,
+        extras=Extras(NAME, {"id": item.id}) if item.id else None,
     )
     return Message("assistant", (call,), None, raw if id == item.call_id else mark_wrapped(raw))
 

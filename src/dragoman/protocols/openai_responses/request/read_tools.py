@@ -208,7 +208,7 @@ def _allowed(value: Obj, tools: tuple[Tool, ...], lenient: bool) -> ToolChoice:
 
 
 def _is_of_type(tool: Tool, kind: str) -> bool:
-    return tool.hosted == _hosted_word(kind) or (tool.extras or {}).get("builtin") == kind
+    return tool.hosted == _hosted_word(kind) or tool.builtin == kind
 
 
 def _chosen(value: Obj, where: str, tools: tuple[Tool, ...], lenient: bool) -> Tool:

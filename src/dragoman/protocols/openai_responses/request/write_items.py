@@ -20,6 +20,7 @@ from ....model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
+    members_for,
     plain_text,
 )
 from ...base import Target
@@ -28,7 +29,7 @@ from ...common.call_ids import UniqueIds
 from ...common.fields import Obj
 from ...common.tool_names import ToolNames
 from ...common.turns import marked_parts, missing_result, note_prefill
-from ..own import goes_back, is_own
+from ..own import NAME, goes_back, is_own
 from .restore import IDS, restored
 from .write_parts import PartWriter
 
@@ -144,7 +145,7 @@ class ItemWriter:
     def _call(self, call: ToolCall) -> Obj:
         custom = call.kind == "custom"
         item: Obj = {"type": "custom_tool_call" if custom else "function_call"}
-        id = call.extras.get("id") if call.extras else None
+        id = members_for(NAME, call.extras).get("id")
         # OpenAI refuses an item id with another prefix, and does not require one.
         if isinstance(id, str) and id.startswith(_ITEM_IDS[call.kind]) and len(id) <= IDS.max_length:
             item["id"] = id

@@ -158,7 +158,7 @@ class ToolWriter:
 
     def _reference(self, tool: Tool) -> Obj:
         own = is_own(tool.raw)
-        if own and (tool.extras or {}).get("builtin"):
+        if own and tool.builtin:
             return {"type": tool.name}
         if tool.kind != "hosted":
             return {"type": tool.kind, "name": self._names.out(tool.name, tool.namespace)}

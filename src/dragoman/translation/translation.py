@@ -37,7 +37,7 @@ from .whole_body import BodyEncoder
 _STATE_EVENTS = frozenset({BlockStart, UsageSeen, End, Failed})
 
 
-class Exchange:
+class Translation:
     """The translation of one answer: `feed` takes the upstream's bytes and returns the client's bytes.
 
     Call `close` when the upstream's stream ends.
