@@ -46,6 +46,7 @@ from dragoman.protocols.registry import protocol
 
 NAME = "openai-responses"
 TARGET = Target(model="gpt-6", issuer="openai")
+ITEM_ID = Extras(NAME, {"id": "fc_1"})
 Obj = dict[str, Any]
 
 
@@ -927,9 +928,7 @@ MAPPED: list[tuple[str, Request, Obj]] = [
         "14 call without arguments, namespaced, with its item id",
         asked(
             user(Text("x")),
-            model(
-                ToolCall(id="c", name="f", namespace="n", extras=Extras("openai-responses", {"id": "fc_1"}))
-            ),
+            model(ToolCall(id="c", name="f", namespace="n", extras=ITEM_ID)),
         ),
         {
             "input": {
@@ -952,7 +951,7 @@ MAPPED: list[tuple[str, Request, Obj]] = [
                     name="p",
                     kind="custom",
                     arguments="",
-                    extras=Extras("openai-responses", {"id": "fc_1"}),
+                    extras=ITEM_ID,
                 )
             ),
         ),
