@@ -229,6 +229,9 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     parts: tuple[Part, ...] = ()
     name: str | None = None
     raw: Raw | None = None
+    """The message as the client sent it. None: Dragoman made or changed it."""
+    extras: Extras | None = None
+    """The unknown members of a message without `raw`."""
 
 
 class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
