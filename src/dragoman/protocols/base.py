@@ -102,11 +102,6 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 class Decoder(Protocol):
     """Turns an upstream's frames into events. A body that is not streamed is a stream of one frame."""
 
-    clean: bool
-    """May frames still pass unchanged to a client of the same protocol? False after the first bad frame."""
-    ending: bool
-    """The last frame announces an end that later frames must confirm (usage may follow). It has to wait."""
-
     def frame(self, frame: Frame) -> list[Event]: ...
 
     def close(self) -> list[Event]:
@@ -117,13 +112,8 @@ class Decoder(Protocol):
 class Encoder(Protocol):
     """Turns events into a client's bytes: frames of a stream, or one body at the end."""
 
-    def encode(self, events: list[Event]) -> bytes: ...
-
-    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        """Return the bytes of the upstream's own `frame` instead of an encoding of `events`.
-
-        The encoder updates its state as if it had encoded `events`, so that it can take over at any time.
-        """
+    def encode(self, events: list[Event]) -> bytes:
+        """The bytes for the events of one frame, or of the end of the stream."""
         ...
 
 
@@ -233,7 +223,8 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
 
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
-    """Takes the issuer of the answer's seals, and whether to check which frames may pass unchanged."""
+    """Takes the issuer of the answer's seals, and whether the client speaks the protocol too. Then the events
+    keep the members that they do not understand (`extras`)."""
     address: BaseUrlRule
     limit_output: OutputLimiter
     headers: Callable[[Target], dict[str, str]] = no_headers

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
-from ..model.messages import ToolCall
+from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Carried, Event, Unknown
+from ..model.messages import Extras, ToolCall
 from ..protocols.common.tool_names import CalledTool
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments
@@ -85,6 +85,7 @@ class ActiveCall:
         "_started",
         "block",
         "called",
+        "end_extras",
         "ended_early",
         "fault",
         "fixes",
@@ -100,6 +101,7 @@ class ActiveCall:
         "shown",
         "start",
         "upstream",
+        "waiting",
         "written_twice",
     )
 
@@ -132,6 +134,10 @@ class ActiveCall:
     """Whether the client got any of the arguments."""
     may_copy: list[CopyCheck]
     """Earlier calls that have equal arguments so far: this call may be one of them, sent again."""
+    waiting: list[Carried | Unknown]
+    """What arrived while the call was held back and is no argument."""
+    end_extras: Extras | None
+    """The members of the frame that ended the call."""
     written_twice: bool
     """The model wrote the call as text, and the upstream sent it as a call too."""
 
@@ -150,6 +156,8 @@ class ActiveCall:
         self.fault = self.block = self.outcome = self.recovered = None
         self.fixes = ()
         self.may_copy = []
+        self.waiting = []
+        self.end_extras = None
         self.position = 0
         self.ended_early = self.renamed = self.runs_here = self.shown = self.written_twice = False
         self._arguments = arguments
@@ -212,24 +220,29 @@ class ActiveCall:
         if text == fragment and self.block == event.block:
             out.append(event)
         else:
-            self._emit(text, len(fragment), out)
+            self._emit(text, len(fragment), out, event.extras)
 
     def release(self, block: int, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         """Emit the start of the call and everything that was held. `last` is the newest fragment."""
         self.block = block
-        unchanged = block == self.start.block and self.part is self.upstream
-        out.append(self.start if unchanged else BlockStart(block, self.part))
-        text = self._arguments.release()
-        if last is not None and text == last.text and block == last.block:
-            out.append(last)
-        else:
-            self._emit(text, 0 if last is None else len(last.text), out)
+        out.append(BlockStart(block, self.part, self.start.extras))
+        out += [msgspec.structs.replace(event, block=block) for event in self.waiting]
+        self.waiting = []
+        self._emit(self._arguments.release(), 0 if last is None else len(last.text), out)
 
-    def _emit(self, text: str, arrived: int, out: list[Event]) -> None:
+    def left_members(self) -> list[Event]:
+        """The members of frames of a call that the client does not get."""
+        left = [event.extras for event in self.waiting if type(event) is Carried]
+        kept = (self.start.extras, *left, self.end_extras)
+        return [Carried(extras) for extras in kept if extras is not None]
+
+    def _emit(self, text: str, arrived: int, out: list[Event], extras: Extras | None = None) -> None:
         """Emit `text`, after `arrived` new characters."""
         assert self.block is not None
         if text:
-            out.append(ArgumentsDelta(self.block, text))
+            out.append(ArgumentsDelta(self.block, text, extras))
+        elif extras is not None:
+            out.append(Carried(extras, self.block))
         self.held.change(arrived - len(text))
 
     @property
@@ -263,7 +276,7 @@ class ActiveCall:
         if rest:
             out.append(ArgumentsDelta(self.block, rest))
         self.held.stop()
-        out.append(BlockEnd(self.block, self.outcome.complete))
+        out.append(BlockEnd(self.block, self.outcome.complete, self.end_extras))
         return self.outcome
 
     def _cut_rest(self, sent: str) -> str:

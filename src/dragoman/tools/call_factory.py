@@ -46,7 +46,6 @@ class CallFactory:
             builtin=called.tool.builtin if called else "",
             extras=upstream.extras,
         )
-        part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
         arguments = self._arguments(called, part, upstream)
         call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
         call.position = self.count

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
+import msgspec
+
+from ..model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    Carried,
+    Event,
+    Failed,
+    FailureKind,
+    Stop,
+    Unknown,
+)
 from ..model.messages import ToolCall
 from .call import ActiveCall, CopyCheck
 from .call_factory import CallFactory
@@ -55,7 +67,7 @@ class CallTracker:
         """With `reask`: the calls of this turn, held until all of them are known to be valid."""
         self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
 
-    def start(self, event: BlockStart, part: ToolCall, mark: str) -> None:
+    def start(self, event: BlockStart, part: ToolCall, mark: str, out: list[Event]) -> None:
         """A call begins. The client gets it with its first argument, so a call without a name can be dropped.
 
         `mark` is an opening mark that was removed from the text before the call.
@@ -68,16 +80,22 @@ class CallTracker:
         plan = self._plan
         if call.called is None and is_run_by_provider(part, plan.names, same=plan.same):
             self.receipts.append(call.receipt(dropped="server-side"))
+            out += call.left_members()
         else:
             self._open[event.block] = call
 
     def arguments(self, event: ArgumentsDelta, out: list[Event]) -> None:
         call = self._open.get(event.block)
         if call is None or call.outcome is not None:
-            return  # the call already ended: text after the end of its object is not part of it
+            # The call already ended: text after the end of its object is not part of it.
+            if event.extras is not None:
+                out.append(Carried(event.extras))
+            return
         if call.block is not None:
             call.feed(event, out)
             return
+        if event.extras is not None:
+            call.waiting.append(Carried(event.extras, event.block))
         call.hold(event.text)
         # A call that may be a copy of an earlier one is held until it differs or ends.
         held = call.may_copy or self._attempts or call.runs_here
@@ -86,11 +104,27 @@ class CallTracker:
         else:
             call.held.change(len(event.text))
 
+    def carry(self, event: Carried | Unknown, block: int, out: list[Event]) -> bool:
+        """Pass on what belongs to a call and is no argument. False if `block` is no open call."""
+        call = self._open.get(block)
+        if call is None:
+            return False
+        if call.block is None:
+            call.waiting.append(event)
+        else:
+            out.append(msgspec.structs.replace(event, block=call.block))
+        return True
+
     def end_block(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
         """The upstream ended the call. `stop` is known if the whole answer ended in the same frame."""
         call = self._open.get(event.block)
         if call is None:
+            if event.extras is not None:
+                out.append(Carried(event.extras))
             return
+        call.end_extras = event.extras
+        if call.outcome is not None and event.extras is not None:
+            out.append(Carried(event.extras))
         if event.complete and call.outcome is None and not call.certainly_ended and stop is None:
             call.ended_early = True  # the arguments look cut: the stop reason will tell
             return
@@ -203,6 +237,7 @@ class CallTracker:
             dropped = "duplicate"
         if dropped is not None:
             self.receipts.append(call.receipt(dropped))
+            out += call.left_members()
         elif call.runs_here:
             self.searches.append(call)
         elif self._attempts:

@@ -47,8 +47,10 @@ class TurnJoiner:
         self._answer.extend(events)
         if not self._again:
             return events
-        summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
-        return [event for event in summed if type(event) is not Start]
+        return [self._summed(e) if type(e) is UsageSeen else e for e in events if type(e) is not Start]
+
+    def _summed(self, event: UsageSeen) -> UsageSeen:
+        return msgspec.structs.replace(event, usage=self._earlier.plus(event.usage))
 
     def next(self, request: Request, answers: Sequence[Answered], usage: Usage) -> Request:
         """The request that continues after this turn. `usage`: of all turns so far."""

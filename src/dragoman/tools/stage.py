@@ -5,15 +5,15 @@
 - Ghost calls are dropped, and calls that the model wrote as text are recovered.
 - The stop reason matches the calls that the client got.
 
-Blocks get new numbers, because some vanish and some are added. An event that needs no change goes on as the
-same object: that is how the exchange knows that a frame may pass verbatim.
+Blocks get new numbers, because some vanish and some are added. The `extras` of a delta that is held or split
+go ahead of it, in a `Carried`, so each member goes to the client once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import assert_never
 
 import msgspec
 
@@ -21,18 +21,20 @@ from ..model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
     Event,
     Failed,
     Ping,
+    Sealed,
     Start,
     Stop,
     TextDelta,
     Unknown,
     UsageSeen,
 )
-from ..model.messages import Notice, Search, Text, Thinking, ToolCall
+from ..model.messages import Extras, Notice, Search, Text, Thinking, ToolCall
 from .calls import CallTracker
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
@@ -40,7 +42,6 @@ from .receipts import CallReceipt
 from .search import SearchCall
 from .text import TextStage
 
-_UNCHANGED = frozenset({UsageSeen, Ping, Unknown})
 # Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
 # after a call (ollama#7963, vllm#25054). So the calls that the client got decide between them.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
@@ -100,43 +101,55 @@ class ToolStage:
             found.append(Notice("end-tokens-dropped", "answer", message))
         return tuple(found)
 
-    def process(self, events: list[Any]) -> list[Event]:
+    def process(self, events: list[Event]) -> list[Event]:
         """Turn the upstream's events into the client's events."""
         out: list[Event] = []
         for event in events:
             if self.over:
                 break
             # The most frequent events first: this runs for every fragment.
-            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if kind is ArgumentsDelta:
+            if type(event) is ArgumentsDelta and event.block not in self._others:
                 self._calls.arguments(event, out)
-            elif kind is TextDelta and event.block not in self._others:
+            elif type(event) is TextDelta and event.block not in self._others:
                 self._text.delta(event, out)
                 if self._text.cut is not None:
                     self._end(self._text.cut, out)
-            elif kind in _UNCHANGED:
-                out.append(event)
-            elif kind is BlockStart:
-                self._start(event, out)
-            elif kind is BlockEnd:
-                self._block_end(event, _stop_in(events), out)
             else:
-                self._rare(event, out)
+                self._rare(event, events, out)
         return out
 
-    def _rare(self, event: Event, out: list[Event]) -> None:
-        if type(event) is End:
-            self._end(event, out)
-        elif type(event) is CitationAdded:
-            self._text.cite(event, out)
-        elif type(event) is Start:
-            # The client would take the id of another protocol for one of its own.
-            out.append(event if self._same else Start("", event.model, event.created, event.extras))
-        elif type(event) is Failed:
-            self.over = True
-            self._calls.fail()
+    def _rare(self, event: Event, events: list[Event], out: list[Event]) -> None:
+        match event:
+            case BlockStart():
+                self._start(event, out)
+            case BlockEnd():
+                self._block_end(event, _stop_in(events), out)
+            case UsageSeen() | Ping():
+                out.append(event)
+            case CitationAdded():
+                self._text.in_text(event, out)
+            case Carried() | Unknown():
+                self._carried(event, out)
+            case Sealed() | TextDelta() | ArgumentsDelta():
+                self._renumbered(event, out)
+            case Start():
+                # The client would take the id of another protocol for one of its own.
+                out.append(event if self._same else Start("", event.model, event.created))
+            case End():
+                self._end(event, out)
+            case Failed():
+                self.over = True
+                self._calls.fail()
+                out.append(event)
+            case _:
+                assert_never(event)
+
+    def _carried(self, event: Carried | Unknown, out: list[Event]) -> None:
+        """Pass on what only the upstream's protocol knows. It waits for its block like a citation."""
+        block = event.block
+        if block is None:
             out.append(event)
-        else:
+        elif not (self._text.in_text(event, out) or self._calls.carry(event, block, out)):
             self._renumbered(event, out)
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
@@ -144,32 +157,38 @@ class ToolStage:
         part = event.part
         mark = self._text.begin_next(out, call=type(part) is ToolCall)
         if type(part) is ToolCall:
-            self._calls.start(event, part, mark)
+            self._calls.start(event, part, mark, out)
         elif type(part) is Text or type(part) is Thinking:
             self._text.start(event, out)
         else:
             number = self._others[event.block] = next(self._numbers)
-            out.append(event if number == event.block else BlockStart(number, part))
+            out.append(BlockStart(number, part, event.extras))
 
     def _block_end(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
         if event.block in self._others:
-            number = self._others.pop(event.block)
-            out.append(event if number == event.block else BlockEnd(number))
+            out.append(BlockEnd(self._others.pop(event.block), event.complete, event.extras))
         elif not self._text.end_block(event, out):
             self._calls.end_block(event, stop, out)
         elif self._text.cut is not None:
             self._end(self._text.cut, out)
 
-    def _renumbered(self, event: Any, out: list[Event]) -> None:
-        number = self._text.number(event.block, out)
+    def _renumbered(
+        self, event: Sealed | TextDelta | ArgumentsDelta | Carried | Unknown, out: list[Event]
+    ) -> None:
+        """Pass on an event of a block that is neither text nor a call, or a seal of any block."""
+        block = event.block
+        number = None if block is None else self._number(block, out)
+        if number is not None:
+            out.append(event if number == block else msgspec.structs.replace(event, block=number))
+        elif event_extras := _extras_of(event):
+            out.append(Carried(event_extras))
+
+    def _number(self, block: int, out: list[Event]) -> int | None:
+        """The client's number of a block. Opens a block of reasoning."""
+        number = self._text.number(block, out)
         if number is None:
-            number = self._calls.number(event.block)
-        if number is None:
-            number = self._others.get(event.block)
-        if number == event.block:
-            out.append(event)
-        elif number is not None:
-            out.append(msgspec.structs.replace(event, block=number))
+            number = self._calls.number(block)
+        return self._others.get(block) if number is None else number
 
     def _end(self, event: End, out: list[Event]) -> None:
         self.over = True
@@ -191,6 +210,10 @@ class ToolStage:
             self._waiting = event if self._calls.delivered else None
         else:
             out.append(event)
+
+
+def _extras_of(event: Event) -> Extras | None:
+    return None if isinstance(event, Unknown) else event.extras
 
 
 def _stop_in(events: list[Event]) -> Stop | None:

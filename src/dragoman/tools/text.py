@@ -6,7 +6,11 @@ because all of it was a call or nothing arrived, never appears.
 
 from __future__ import annotations
 
-from ..model.events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
+from collections.abc import Sequence
+
+import msgspec
+
+from ..model.events import BlockEnd, BlockStart, Carried, CitationAdded, End, Event, TextDelta, Unknown
 from ..model.messages import Text, Thinking
 from .calls import CallTracker
 from .leaks import FrameTokens, LeakedCall, LeakFilter, is_untriggered
@@ -15,17 +19,20 @@ from .reasoning import ReasoningLeaks, RepeatedReasoning
 from .rules.answer_rules import CALL_IN_REASONING
 from .text_filters import LoneMark, Piece, TextFilters, catalog
 
+InText = CitationAdded | Carried | Unknown
+"""What belongs to a block of text and is not text."""
+
 
 class TextStage:
     """Processes the text and reasoning blocks of one answer."""
 
     __slots__ = (
+        "_begun",
         "_calls",
-        "_citations",
         "_ended",
         "_filters",
+        "_had_text",
         "_keep_empty",
-        "_last",
         "_leaks",
         "_mark",
         "_numbers",
@@ -37,6 +44,8 @@ class TextStage:
         "_text_out",
         "_thinking",
         "_unopened",
+        "_waiting",
+        "_waiting_thoughts",
         "cut",
     )
 
@@ -50,15 +59,18 @@ class TextStage:
         self._reasoning_leaks: ReasoningLeaks | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
+        self._begun = False
+        """Did the client get a block for the upstream's open text block? A leaked call splits it into two."""
+        self._had_text = False
         self._text_out: int | None = None
-        self._citations: list[CitationAdded] = []
-        """Citations that arrived before the text they belong to."""
+        self._waiting: list[InText] = []
+        """What arrived before the text that it belongs to."""
+        self._waiting_thoughts: dict[int, list[InText]] = {}
+        """The same for reasoning blocks, by the upstream's number."""
         self._unopened: dict[int, BlockStart] = {}
         """The upstream's open reasoning blocks without text so far."""
         self._thinking: dict[int, int] = {}
         """The client's numbers of the other open reasoning blocks, by the upstream's number."""
-        self._last: TextDelta | None = None
-        """The last text event: if its text goes out unchanged, so does the event object."""
         self._mark = ""
         """An opening mark at the end of the text. The text block stays open until the next block begins."""
         self._tagged: int | None = None
@@ -80,7 +92,7 @@ class TextStage:
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
-            self._text = event
+            self._text, self._begun, self._had_text = event, False, False
             return
         self._filters.reasoning_seen()
         self._repeat = self._repeat or RepeatedReasoning()
@@ -97,17 +109,19 @@ class TextStage:
             self._reasoning(event, out)
             return
         number, text = self._text_out, event.text
+        self._had_text = True
         if number is None or self._tagged is not None or not (self._filters.idle and is_untriggered(text)):
             pieces = self._filters.feed(text)
-            self._last = event
             if pieces != [text]:
+                if event.extras is not None:
+                    self.in_text(Carried(event.extras, event.block), out)
                 self._emit(pieces, out)
                 return
             number = self._open_text(out)
         else:
             # Fast path for most text. The filter still needs the line's end, to tell a call from a mention.
             self._leaks.line_end = text
-        out.append(event if number == event.block else TextDelta(number, text))
+        out.append(event if number == event.block else TextDelta(number, text, extras=event.extras))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
         text = self._reasoning_leaks.feed(event.text) if self._reasoning_leaks else event.text
@@ -115,24 +129,35 @@ class TextStage:
             self._repeat.seen.append(event.text)
         number = self._open_thinking(event.block, out) if text else None
         if number is None:
+            if event.extras is not None:
+                self.in_text(Carried(event.extras, event.block), out)
             return
         if event.separates and text != event.text and text.endswith(event.text):
             # The filter held text back until now. The boundary stays an event of its own.
             out.append(TextDelta(number, text.removesuffix(event.text)))
             text = event.text
         same = number == event.block and text == event.text
-        out.append(event if same else TextDelta(number, text, event.separates and text == event.text))
+        separates = event.separates and text == event.text
+        out.append(event if same else TextDelta(number, text, separates, event.extras))
 
-    def cite(self, event: CitationAdded, out: list[Event]) -> None:
-        """Process a citation for the open text."""
-        if self._text is None or event.block != self._text.block:
-            return
-        if self._text_out is None:
-            self._citations.append(event)
-        elif self._text_out == event.block:
-            out.append(event)
+    def in_text(self, event: InText, out: list[Event]) -> bool:
+        """Pass on what belongs to the open text or to reasoning. It waits until the client has the block.
+
+        False if its block is another one.
+        """
+        block = event.block
+        if self._text is not None and block == self._text.block:
+            if self._text_out is None:
+                self._waiting.append(event)
+            else:
+                out.append(_moved(event, self._text_out))
+        elif block in self._thinking:
+            out.append(_moved(event, self._thinking[block]))
+        elif block in self._unopened:
+            self._waiting_thoughts.setdefault(block, []).append(event)
         else:
-            out.append(CitationAdded(self._text_out, event.citation))
+            return False
+        return True
 
     def end_block(self, event: BlockEnd, out: list[Event]) -> bool:
         """End a block. False if it is neither text nor reasoning."""
@@ -185,9 +210,18 @@ class TextStage:
                 self._calls.recover(call, out)
 
     def _end_text(self, event: BlockEnd | None, out: list[Event]) -> None:
-        self._text = self._last = None
-        self._citations.clear()
+        if self._keep_empty and not self._begun and self._is_kept(self._text):
+            self._open_text(out)
+        self._text = None
+        _drop(self._waiting, out)
+        self._waiting.clear()
         self._close_text(event, out)
+
+    def _is_kept(self, start: BlockStart | None) -> bool:
+        """Does a block that never had text hold anything else that the client must get?"""
+        if start is None or self._had_text or not isinstance(start.part, Text):
+            return False
+        return bool(self._waiting or start.extras or start.part.extras)
 
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
         rest = self._reasoning_leaks.flush() if self._reasoning_leaks is not None else ""
@@ -203,17 +237,18 @@ class TextStage:
         if self._keep_empty and self._ended is None:
             self._open_thinking(event.block, out)
         self._unopened.pop(event.block, None)
+        _drop(self._waiting_thoughts.pop(event.block, ()), out)
         number = self._thinking.pop(event.block, None)
         if number is not None:
-            out.append(event if number == event.block else BlockEnd(number))
+            out.append(BlockEnd(number, event.complete, event.extras))
+        elif event.extras is not None:
+            out.append(Carried(event.extras))
 
     def _emit(self, pieces: list[Piece], out: list[Event]) -> None:
         for piece in pieces:
             match piece:
                 case str():
-                    number, last = self._open_text(out), self._last
-                    known = last is not None and last.block == number and last.text == piece
-                    out.append(last if last is not None and known else TextDelta(number, piece))
+                    out.append(TextDelta(self._open_text(out), piece))
                 case Thinking(text):
                     self._emit_tagged(text, out)
                 case LeakedCall():
@@ -245,7 +280,9 @@ class TextStage:
         start = self._unopened.pop(block, None)
         if start is not None:
             number = self._thinking[block] = next(self._numbers)
-            out.append(start if number == block else BlockStart(number, start.part))
+            out.append(start if number == block else BlockStart(number, start.part, start.extras))
+            if self._waiting_thoughts:
+                out += [_moved(event, number) for event in self._waiting_thoughts.pop(block, ())]
         return self._thinking.get(block)
 
     def _open_text(self, out: list[Event]) -> int:
@@ -253,25 +290,34 @@ class TextStage:
             self._close_tagged(out)
         if self._text_out is None:
             self._text_out = number = next(self._numbers)
-            start = self._text
-            out.append(start if start is not None and start.block == number else BlockStart(number, Text()))
-            self._emit_citations(number, out)
+            start = None if self._begun else self._text
+            self._begun = True
+            part, extras = (Text(), None) if start is None else (start.part, start.extras)
+            out.append(BlockStart(number, part, extras))
+            if self._waiting:
+                out += [_moved(event, number) for event in self._waiting]
+                self._waiting.clear()
         return self._text_out
-
-    def _emit_citations(self, number: int, out: list[Event]) -> None:
-        """Emit the citations that waited for their text."""
-        if self._citations:
-            out += [c if c.block == number else CitationAdded(number, c.citation) for c in self._citations]
-            self._citations.clear()
 
     def _close_text(self, event: BlockEnd | None, out: list[Event]) -> None:
         if self._tagged is not None:
             self._close_tagged(out)
         number, self._text_out = self._text_out, None
         if number is not None:
-            out.append(event if event is not None and event.block == number else BlockEnd(number))
+            out.append(BlockEnd(number) if event is None else BlockEnd(number, event.complete, event.extras))
+        elif event is not None and event.extras is not None:
+            out.append(Carried(event.extras))
 
     def _close_tagged(self, out: list[Event]) -> None:
         number, self._tagged = self._tagged, None
         if number is not None:
             out.append(BlockEnd(number))
+
+
+def _moved(event: InText, number: int) -> InText:
+    return event if event.block == number else msgspec.structs.replace(event, block=number)
+
+
+def _drop(events: Sequence[InText], out: list[Event]) -> None:
+    """The client never got the block. Members that waited for it go without a block."""
+    out += [Carried(event.extras) for event in events if type(event) is Carried]

@@ -8,11 +8,24 @@ interleaved blocks, but the documented grammar does not, and some clients have t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import assert_never
 
-from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, Event, Sealed, TextDelta
-
-_IN_BLOCK = frozenset({BlockStart, TextDelta, ArgumentsDelta, CitationAdded, Sealed, BlockEnd})
+from ..model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    Carried,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Ping,
+    Sealed,
+    Start,
+    TextDelta,
+    Unknown,
+    UsageSeen,
+)
 
 
 class BlockSequencer:
@@ -24,18 +37,17 @@ class BlockSequencer:
         self._current: int | None = None
         self._waiting: dict[int, list[Event]] = {}
 
-    def process(self, events: list[Any]) -> list[Event]:
+    def process(self, events: list[Event]) -> list[Event]:
         """Return the events that may go out now. If no blocks overlap, these are all of `events`."""
         if self._waiting:
             return self._reorder(events)
         current = self._current
         for event in events:
-            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if kind is BlockStart:
+            if type(event) is BlockStart:
                 if current is not None:
                     return self._reorder(events)
                 current = event.block
-            elif kind is BlockEnd:
+            elif type(event) is BlockEnd:
                 current = None
         self._current = current
         return events
@@ -43,17 +55,25 @@ class BlockSequencer:
     def _reorder(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:
-            if type(event) in _IN_BLOCK:
-                self._in_block(event, out)
-            else:
-                out.append(event)
+            match event:
+                case (
+                    BlockStart(block) | TextDelta(block) | ArgumentsDelta(block) | CitationAdded(block)
+                    | Sealed(block) | BlockEnd(block)
+                ):  # fmt: skip
+                    self._in_block(event, block, out)
+                case Carried(block=block) | Unknown(block=block) if block is not None:
+                    self._in_block(event, block, out)
+                case Start() | UsageSeen() | Ping() | Carried() | Unknown() | End() | Failed():
+                    out.append(event)
+                case _:
+                    assert_never(event)
         return out
 
-    def _in_block(self, event: Any, out: list[Event]) -> None:
+    def _in_block(self, event: Event, block: int, out: list[Event]) -> None:
         if self._current is None:
-            self._current = event.block
-        if event.block != self._current:
-            self._waiting.setdefault(event.block, []).append(event)
+            self._current = block
+        if block != self._current:
+            self._waiting.setdefault(block, []).append(event)
             return
         out.append(event)
         if type(event) is BlockEnd:

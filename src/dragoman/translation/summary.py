@@ -7,19 +7,26 @@ answers that, so for every other upstream Dragoman asks the model for a summary.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import assert_never
 
 import msgspec
 
 from ..model.events import (
+    ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
+    CitationAdded,
     End,
     Event,
     Failed,
     FailureKind,
+    Ping,
+    Sealed,
     Start,
     Stop,
     TextDelta,
+    Unknown,
     UsageSeen,
 )
 from ..model.messages import Message, Opaque, Part, Request, Text, ToolChoice
@@ -31,7 +38,6 @@ _PROMPT = (
     "that still matter; errors that are not solved; what remains to be done, in order. Write the summary "
     "only. Do not call tools and do not continue the work."
 )
-_UNCHANGED = (Start, UsageSeen, Failed)
 
 
 def summarising(request: Request, trigger: str) -> Request:
@@ -76,10 +82,15 @@ class SummaryStage:
                     self._pieces.append(text)
                 case End():
                     out += self._finished(event)
-                case _ if isinstance(event, _UNCHANGED):
+                case Start() | UsageSeen() | Failed():
                     out.append(event)
-                case _:
+                case (
+                    BlockStart() | TextDelta() | ArgumentsDelta() | CitationAdded() | Sealed() | BlockEnd()
+                    | Ping() | Carried() | Unknown()
+                ):  # fmt: skip
                     pass  # a summary holds no reasoning and no calls
+                case _:
+                    assert_never(event)
         return out
 
     def _finished(self, end: End) -> list[Event]:

@@ -25,13 +25,12 @@ from ..tools.reask import Rejected, TurnJoiner
 from ..tools.receipts import CallReceipt
 from ..tools.search import SearchCall
 from ..tools.stage import ToolStage
-from ..wire.frames import Frame, is_utf8
+from ..wire.frames import is_utf8
 from ..wire.reader import FrameReader
 from .block_order import BlockSequencer
 from .citations import CitationStage
 from .options import Options, tool_plan
 from .summary import SummaryStage
-from .verbatim import VerbatimPassthrough
 from .whole_body import BodyEncoder
 
 _STATE_EVENTS = frozenset({BlockStart, UsageSeen, End, Failed})
@@ -44,8 +43,8 @@ class Translation:
     """
 
     __slots__ = (
-        "_citations", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passthrough",
-        "_reader", "_same", "_sequencer", "_stage", "_summary", "_turns", "_upstream", "failure",
+        "_citations", "_client", "_decoder", "_encoder", "_options", "_order", "_reader",
+        "_same", "_sequencer", "_stage", "_summary", "_turns", "_upstream", "failure",
         "meaningful", "over", "receipts", "started", "tap", "text_only", "usage",
     )  # fmt: skip
 
@@ -86,7 +85,6 @@ class Translation:
         self._citations: CitationStage | None = None
         """Set after the first search: later text may cite the found pages."""
         self._summary = self._summary_stage()
-        self._passthrough = VerbatimPassthrough(self._encoder) if self._may_pass_verbatim() else None
         self.failure = self.tap = None
         self.started = self.meaningful = self.over = False
         self.usage = NO_USAGE
@@ -98,22 +96,11 @@ class Translation:
         compaction = self._client.compaction if self._options.compact else None
         return None if compaction is None else SummaryStage(compaction.part, self._options.id)
 
-    def _may_pass_verbatim(self) -> bool:
-        """May the upstream's own frames go out, as long as nothing in them needs a correction?
-
-        No, if the client's calls differ from the upstream's by design: sent in one piece (`whole`), asked for
-        again (`reask`), or freeform calls written as functions.
-        """
-        options = self._options
-        by_design = self._turns is not None or options.mode == "whole" or options.freeform != "custom"
-        return self._same and self._summary is None and not by_design
-
     def _prepare_decoder(self) -> None:
         """Start reading a new answer of the upstream: the first one, or the next one under `reask`."""
         self._reader = FrameReader(self._options.max_frame)
         self._decoder = self._upstream.decoder(self._options.issuer, self._same)
         self._order = Order("upstream")
-        self._frames = 0
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -137,7 +124,7 @@ class Translation:
         """
         self._citations = self._citations or CitationStage()
         self._citations.add(found)
-        data = self._encode(self._stage.searched(found), [])
+        data = self._encode(self._stage.searched(found))
         self.started = self.started or bool(data)
         return data
 
@@ -192,8 +179,7 @@ class Translation:
                 # client.
                 if not (frame.data.isascii() or is_utf8(frame.data)):
                     raise UpstreamError("the upstream sent an event that is not UTF-8")
-                self._frames += 1
-                out.append(self._translate(self._decoder.frame(frame), frame))
+                out.append(self._translate(self._decoder.frame(frame)))
                 if self.over:
                     break
             if data is None and not self.over:
@@ -205,58 +191,28 @@ class Translation:
             self.started = True
         return given
 
-    def _translate(self, decoded: list[Event], frame: Frame | None = None) -> bytes:
-        """Translate the events that were decoded from `frame`. The events of `close` have no frame."""
+    def _translate(self, decoded: list[Event]) -> bytes:
+        """Translate the events of one frame, or of the end of the stream."""
         self._order.check(decoded)
         outgoing = self._stage.process(decoded if self._turns is None else self._turns.joined(decoded))
         if self._sequencer is not None:
             outgoing = self._sequencer.process(outgoing)
         if self._summary is not None:
             outgoing = self._summary.process(outgoing)
-        return self._encode(outgoing, decoded, frame)
+        return self._encode(outgoing)
 
-    def _encode(self, outgoing: list[Event], decoded: list[Event], frame: Frame | None = None) -> bytes:
-        """The client's bytes for `outgoing`. `decoded` are the upstream's events in `frame`."""
+    def _encode(self, outgoing: list[Event]) -> bytes:
+        """The client's bytes for these events."""
         if self._citations is not None:
             outgoing = self._citations.process(outgoing)
-        if outgoing:
-            for event in outgoing:
-                if type(event) in _STATE_EVENTS:
-                    self._update_state(event)
-            if self.tap is not None:
-                self.tap(outgoing)
-        if self._passthrough is not None:
-            return self._original_or_encoded(self._passthrough, frame, decoded, outgoing)
-        return self._encoder.encode(outgoing) if outgoing else b""
-
-    def _original_or_encoded(
-        self,
-        passthrough: VerbatimPassthrough,
-        frame: Frame | None,
-        decoded: list[Event],
-        outgoing: list[Event],
-    ) -> bytes:
-        """Return the upstream's own frame if it may pass unchanged, or what the encoder writes."""
-        if self._may_pass(decoded):
-            # A whole body is one frame with an unconfirmed end: it must wait until the answer is over.
-            unconfirmed = self._decoder.ending or not self._options.stream
-            end = "over" if self.over or frame is None else "announced" if unconfirmed else "open"
-            data = passthrough.choose(frame, decoded, outgoing, end)
-        else:
-            data = passthrough.stop() + (self._encoder.encode(outgoing) if outgoing else b"")
-        if not passthrough.open:
-            self._passthrough = None
-        return data
-
-    def _may_pass(self, decoded: list[Event]) -> bool:
-        """May the frame of these events pass unchanged, provided that the client gets the same events?"""
-        if not self._decoder.clean or self.failure is not None:
-            return False
-        if not (self._options.include_usage or all(type(event) is not UsageSeen for event in decoded)):
-            return False
-        stream = self._options.stream
-        # NDJSON is not streaming to the reader, but several documents are not one body.
-        return self._reader.streaming is stream and (stream or self._frames == 1)
+        if not outgoing:
+            return b""
+        for event in outgoing:
+            if type(event) in _STATE_EVENTS:
+                self._update_state(event)
+        if self.tap is not None:
+            self.tap(outgoing)
+        return self._encoder.encode(outgoing)
 
     def _update_state(self, event: Event) -> None:
         """Update the public attributes from an event for the client."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..model.events import End, Event, Failed
 from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common.collect import collect
-from ..wire.frames import Frame
 
 
 class BodyEncoder:
@@ -27,6 +26,3 @@ class BodyEncoder:
         if type(last) is Failed:
             return self._client.error_body(last, self._context.id)
         return b""
-
-    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        return frame.data

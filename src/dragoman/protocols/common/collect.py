@@ -20,7 +20,18 @@ from ...model.events import (
     TextDelta,
     UsageSeen,
 )
-from ...model.messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall, thinking_text
+from ...model.messages import (
+    Citation,
+    Media,
+    Opaque,
+    Part,
+    Refusal,
+    Seal,
+    Text,
+    Thinking,
+    ToolCall,
+    thinking_text,
+)
 
 _NO_START = Start()
 
@@ -65,9 +76,11 @@ class BlockBuilder:
         if type(part) is Text:
             return Text(part.text + self.text, part.cache, (*part.citations, *self.citations), part.extras)
         if type(part) is Refusal:
-            return Refusal(part.text + self.text)
+            return Refusal(part.text + self.text, part.extras)
         if type(part) is Thinking:
             return Thinking(part.text + self.text, self.seal or part.seal, part.extras, self.summaries)
+        if type(part) is Opaque:
+            return msgspec.structs.replace(part, input=part.input + self.text)
         if type(part) is ToolCall:
             seal = self.seal or part.seal
             return msgspec.structs.replace(part, arguments=part.arguments + self.text, seal=seal)
