@@ -35,5 +35,5 @@ def _both(written: Any, value: Any) -> Any:
         return merged(written, value)
     if is_array(written) and is_array(value):
         pairs = [_both(one, other) for one, other in zip(written, value, strict=False)]
-        return pairs + written[len(pairs) :]
+        return pairs + written[len(pairs) :] + value[len(pairs) :]
     return written
