@@ -13,7 +13,8 @@ from dragoman.protocols.registry import PROTOCOLS
 
 OFFERED: list[dict[str, Any]] = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
 STREAMS = [(name, kind) for name in PROTOCOLS for kind in SAMPLES[name] if not kind.startswith("error")]
-BODIES = [(name, kind) for name, kind in STREAMS if SAMPLES[name][kind].whole is not None]
+# A call that was cut is not in a body.
+BODIES = [(p, k) for p, k in STREAMS if SAMPLES[p][k].whole is not None and k != "max_tokens_tool"]
 CALLS = [(name, kind) for name, kind in STREAMS if "tool" in kind or kind == "parallel"]
 MODES = ["live", "whole"]
 

@@ -67,6 +67,37 @@ class StructReader(Generic[T]):
         return self._replaced(value)
 
 
+class ObjectReader:
+    """Decodes frames as JSON objects, like `StructReader` decodes them as structs."""
+
+    def __init__(self, pieces: frozenset[str]) -> None:
+        self._pieces = pieces
+        self.strict = msgspec.json.Decoder(dict[str, Any]).decode
+        """Raises msgspec.DecodeError."""
+
+    def lenient(self, data: bytes, error: Exception) -> dict[str, Any]:
+        """Decode leniently. Raises UpstreamError, with the strict decoder's `error` as the reason."""
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise UpstreamError(f"the upstream sent an event that cannot be read: {error}")
+        return self._replaced(value)
+
+    def _replaced(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._replaced(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, dict):
+            return {
+                replace_lone_surrogates(k): v
+                if k in self._pieces and isinstance(v, str)
+                else self._replaced(v)
+                for k, v in value.items()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            }
+        return replace_lone_surrogates(value)
+
+
 def present(raw: msgspec.Raw) -> bytes:
     """The bytes of a raw member; empty if it is missing or null."""
     data = bytes(raw)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-import msgspec
+from typing import Protocol, TypeVar
 
 from ...model.events import Event, Failed
-from ...wire.structs import StructReader
 from . import failures
 from .surrogate_joiner import SurrogateJoiner
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T", covariant=True)
+
+
+class LenientReader(Protocol[T]):
+    """Reads a frame that a strict reader refused."""
+
+    def lenient(self, data: bytes, error: Exception) -> T: ...
 
 
 class AnswerDecoder:
@@ -27,7 +30,7 @@ class AnswerDecoder:
         self._over = False
         self._joiner: SurrogateJoiner | None = None
 
-    def _read_lenient(self, reader: StructReader[T], data: bytes, error: Exception) -> T:
+    def _read_lenient(self, reader: LenientReader[T], data: bytes, error: Exception) -> T:
         """Read a frame that the strict reader refused with `error`."""
         frame = reader.lenient(data, error)
         # One reason is half of a surrogate pair. The other half may come with the next fragment, so from now

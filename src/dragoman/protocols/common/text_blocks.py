@@ -32,6 +32,11 @@ class TextBlocks:
         """The number of the open text block, if it is thinking."""
         return self._block if self._kind is Thinking else None
 
+    @property
+    def text_block(self) -> int | None:
+        """The number of the open text block, if it is plain text."""
+        return self._block if self._kind is Text else None
+
     def open(self, part: Part, out: list[Event]) -> int:
         """Open a block of another kind (a call, an image, …) and return its number."""
         block = self._next

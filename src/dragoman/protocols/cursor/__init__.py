@@ -12,7 +12,7 @@ from ..base import ClientProtocol
 from ..common.call_ids import WORDS
 from ..common.tool_names import NameRule
 from ..openai_chat import PROTOCOL as OPENAI_CHAT
-from ..openai_chat.answer.encoder import error_body
+from ..openai_chat.answer.objects import error_body
 from . import facts
 from .answer import encoder
 from .request.read import read_request, read_streaming_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from . import facts
-from .answer import encoder
+from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .own import NAME
 from .request.fields import FIELDS, PROMPT
@@ -23,8 +23,8 @@ PROTOCOL = WireProtocol(
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
-    render=encoder.render,
-    error_body=encoder.error_body,
+    render=objects.render,
+    error_body=objects.error_body,
     keepalive=COMMENT,
     early_keepalive=COMMENT,
     endpoints=facts.ENDPOINTS,

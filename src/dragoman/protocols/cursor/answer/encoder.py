@@ -28,7 +28,7 @@ from ....wire.frames import Frame, escape_separators, json_string
 from ...base import AnswerContext
 from ...common.collect import Answer, BlockBuilder
 from ...common.fields import Obj
-from ...openai_chat.answer.encoder import error_body, finish_reason, usage_object
+from ...openai_chat.answer.objects import error_body, finish_reason, usage_object
 from .params import tool_call, tool_number
 
 _json = msgspec.json.Encoder().encode

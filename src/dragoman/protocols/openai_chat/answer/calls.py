@@ -13,26 +13,77 @@ from typing import Any
 import msgspec
 
 from ....wire.jsonscan import JsonScanner
-from .wire import CallDelta, CustomDelta, FunctionDelta
+from ...common.fields import Obj, is_object
 
 # The names of servers for a call that the client runs. The server runs a call of any other type itself
 # (xAI: `x_search_call`, Moonshot: `builtin_function`).
 _CLIENT_TYPES = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
 
 
+class Fragment(msgspec.Struct, gc=False):
+    """An entry of `tool_calls`. `left` are its members that are not understood."""
+
+    index: Any
+    id: str
+    name: str
+    kind: str
+    """Its `type`: `function`, `custom`, or a type of the server's own."""
+    text: str
+    left: Obj
+
+    @property
+    def begins(self) -> bool:
+        """Does it name its call? Then it begins one, or it repeats the name."""
+        return bool(self.name)
+
+
+def read_fragment(entry: Obj) -> Fragment:
+    """Take what is understood out of an entry. Some servers send an empty `custom` beside every function."""
+    function, custom = entry.pop("function", None), entry.pop("custom", None)
+    name, arguments = _taken(function, "arguments")
+    called, given = _taken(custom, "input")
+    for key, inner in (("function", function), ("custom", custom)):
+        if inner if is_object(inner) else inner is not None:
+            entry[key] = inner
+    kind = entry.pop("type", None)
+    if called:
+        kind = "custom"
+    elif not isinstance(kind, str) or not kind or kind in _CLIENT_TYPES:
+        kind = "function"
+    id, index = entry.pop("id", None), entry.pop("index", None)
+    text = given or arguments
+    return Fragment(
+        index=index,
+        id=id if isinstance(id, str) else "",
+        name=called or name,
+        kind=kind,
+        text=text if isinstance(text, str) else _as_text(text),
+        left=entry,
+    )
+
+
+def _taken(inner: Any, text: str) -> tuple[str, Any]:
+    """The name and the text of `function` or `custom`, taken out of it."""
+    if not is_object(inner):
+        return "", None
+    name = inner.pop("name", None)
+    return name if isinstance(name, str) else "", inner.pop(text, None)
+
+
 class StreamedCall:
     """A call while it arrives. It gets a block when its name is known."""
 
-    __slots__ = ("_scanned", "_scanner", "block", "extra", "id", "kind", "name", "pieces", "replayed")
+    __slots__ = ("_scanned", "_scanner", "block", "id", "kind", "left", "name", "pieces", "replayed")
 
-    def __init__(self, id: str, name: str, kind: str) -> None:
+    def __init__(self, id: str, name: str, kind: str, left: Obj) -> None:
         self.replayed = False
         """The call reuses the index of a complete call. It may be that call, sent twice."""
-        self.extra: Any = None
-        """`extra_content`: Google's Chat endpoint puts the signature of a call there."""
         self.id = id
         self.name = name
         self.kind = kind
+        self.left = left
+        """The members of its first entry that are not understood. Google's Chat endpoint puts the signature
+        of a call into `extra_content`."""
         self.block = -1
         self.pieces: list[str] = []
         """The fragments of the arguments so far. They wait here until the name comes.
@@ -65,35 +116,40 @@ class FragmentRouter:
         self._by_id: dict[str, StreamedCall] = {}
         self._by_index: dict[int, StreamedCall] = {}
 
-    def assign(self, fragment: CallDelta, separate: bool = False) -> tuple[StreamedCall, str]:
-        """Return the call that `fragment` belongs to (a new one if it starts one), and the text it adds.
+    def continued(self, entry: Obj) -> StreamedCall | None:
+        """The call that an entry with nothing but an index and arguments continues: nearly all entries."""
+        function: Any = entry.get("function")
+        if len(entry) != 2 or type(function) is not dict or len(function) != 1:  # pyright: ignore[reportUnknownArgumentType]
+            return None
+        index = entry.get("index")
+        call = self._by_index.get(index) if type(index) is int else None
+        text: Any = entry["function"].get("arguments")
+        if call is None or type(text) is not str:
+            return None
+        if text:
+            call.pieces.append(text)
+        return call
+
+    def assign(self, fragment: Fragment, *, separate: bool = False) -> StreamedCall:
+        """The call that `fragment` belongs to: a new one if it starts one.
 
         `separate`: the fragment is a complete call, like each entry of a whole body.
         """
-        function, index = fragment.function, fragment.index
-        if function is not None and fragment.custom is None:
-            name, text = function.name, function.arguments
-        else:
-            name, text = _name_and_text(fragment)
-        if type(text) is not str:
-            text = _as_text(text)
-        if separate:
-            call = self._register(self._new(fragment.id or "", name or "", fragment), as_index(index))
-        elif fragment.id or name or type(index) is not int or index not in self._by_index:
-            call = self._find(fragment, as_index(index), name or "", text)
-        else:
-            call = self._by_index[index]  # nearly all fragments
-        if text:
-            call.pieces.append(text)
-        return call, text
+        index = as_index(fragment.index)
+        call = self._register(self._new(fragment), index) if separate else self._find(fragment, index)
+        if fragment.text:
+            call.pieces.append(fragment.text)
+        return call
 
-    def _find(self, fragment: CallDelta, index: int | None, name: str, text: str) -> StreamedCall:
-        id = fragment.id or ""
+    def _find(self, fragment: Fragment, index: int | None) -> StreamedCall:
+        id, name, text = fragment.id, fragment.name, fragment.text
+        if not (id or name) and index is not None and index in self._by_index:
+            return self._by_index[index]
         call = self._named_again.get(index) if not id or id in self._by_id else None
         name = name or (call.name if call is not None else "")
         call = call or self._known(id, index, name)
         if call is None or self._starts_new_call(call, name, text):
-            earlier, call = call, self._new(id, name, fragment)
+            earlier, call = call, self._new(fragment, name)
             self._named_again.pop(index, None)
             # If this server uses ids or indexes, a new call without a new one may be a repetition.
             call.replayed = (
@@ -110,7 +166,9 @@ class FragmentRouter:
         # Set once: an empty name or id in a later fragment (a model behind Mistral) must not erase the first.
         call.name = call.name or name
         call.id = call.id or id
-        call.extra = call.extra or fragment.extra_content
+        if call.block < 0:  # the client has not got the call yet, so its members can still go with it
+            call.left = {**fragment.left, **call.left}
+            fragment.left = {}
         return self._register(call, index)
 
     def _register(self, call: StreamedCall, index: int | None) -> StreamedCall:
@@ -142,11 +200,9 @@ class FragmentRouter:
         """Does a repeated name start a new call? It does if a second JSON object follows a complete one."""
         return bool(name and call.name) and text.lstrip()[:1] == "{" and call.complete
 
-    def _new(self, id: str, name: str, fragment: CallDelta) -> StreamedCall:
-        custom = fragment.custom is not None and bool(fragment.custom.name)
-        kind = fragment.type if fragment.type and fragment.type not in _CLIENT_TYPES else "function"
-        call = StreamedCall(id, name, "custom" if custom else kind)
-        call.extra = fragment.extra_content
+    def _new(self, fragment: Fragment, name: str = "") -> StreamedCall:
+        call = StreamedCall(fragment.id, fragment.name or name, fragment.kind, fragment.left)
+        fragment.left = {}
         self.all.append(call)
         return call
 
@@ -156,12 +212,6 @@ def as_index(value: Any) -> int | None:
     if isinstance(value, str) and value.isdigit():
         return int(value)
     return value if type(value) is int else None
-
-
-def _name_and_text(fragment: CallDelta) -> tuple[str | None, Any]:
-    # Snowflake sends an empty `custom` beside every function. So check values, not keys.
-    function, custom = fragment.function or FunctionDelta(), fragment.custom or CustomDelta()
-    return custom.name or function.name, custom.input or function.arguments
 
 
 def _as_text(arguments: Any) -> str:

@@ -1,8 +1,12 @@
-"""Decode answers of OpenAI Chat, from OpenAI and from all compatible servers, into events."""
+"""Decode answers of OpenAI Chat, from OpenAI and from all compatible servers, into events.
+
+A chunk is read as plain JSON. The decoder takes out what it understands. What is left goes to a Chat client,
+in the shape of the chunk: with the first event of the chunk, with the end if the chunk has the finish reason,
+or in a `Carried` if the chunk has no event. `message` of a whole body stands as `delta` there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +14,7 @@ import msgspec
 from ....model.events import (
     ArgumentsDelta,
     BlockEnd,
+    Carried,
     CitationAdded,
     End,
     Event,
@@ -18,56 +23,61 @@ from ....model.events import (
     Sealed,
     Start,
     Stop,
-    Unknown,
-    Usage,
-    UsageSeen,
+    TextDelta,
 )
-from ....model.messages import Citation, Seal, Thinking, ToolCall
+from ....model.messages import Citation, Extras, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import StructReader, read_value
+from ....wire.structs import ObjectReader
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
-from ...common.fields import is_array, is_object
+from ...common.extras import kept
+from ...common.fields import Obj, is_array, is_object
 from ...common.text_blocks import TextBlocks
 from ..own import NAME
-from . import wire
-from .calls import FragmentRouter, StreamedCall
-from .reasoning_text import ReasoningFields
-from .verbatim import VerbatimCheck
+from .calls import FragmentRouter, StreamedCall, as_index, read_fragment
+from .members import (
+    counted,
+    google_signature,
+    mistral_pieces,
+    read_citation,
+    read_failure,
+    read_sources,
+)
+from .reasoning_text import TEXT_FIELDS, ReasoningFields
 
 # Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends the finish
 # reason twice, the second time with the usage.
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
-_NOTHING = wire.ChatChunk()
+# A frame without any of these is no chunk.
+_OF_A_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
 _OBJECT = ord("{")
-_PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
-_read = StructReader(wire.ChatChunk, _PIECES)
-_strict = _read.strict
+_NOTHING: Obj = {}
+_NO_MEMBERS = Extras(NAME, {})
+_reader = ObjectReader(
+    frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
+)
+_strict = _reader.strict
 
 
 class Decoder(AnswerDecoder):
     """Decodes one Chat answer, streamed or whole."""
 
-    __slots__ = (
-        "_blocks",
-        "_calls",
-        "_detail",
-        "_details",
-        "_done",
-        "_failure",
-        "_reasoning_text",
-        "_refused",
-        "_stop",
-        "_streamed",
-        "_verbatim_check",
-    )
-
-    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
+    def __init__(self, issuer: str = "", keep: bool = False) -> None:
         super().__init__(issuer)
-        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._keep = keep
+        self._last: Extras | None = None
+        """What was left of the last frame. Most frames of an answer leave the same."""
+        self._end_extras: Extras | None = None
+        """What is left of the frame with the finish reason."""
+        self._first_frames: list[Extras] = []
+        """What is left of frames before the answer. Azure's first frame judges the prompt."""
         self._blocks = TextBlocks()
         self._calls = FragmentRouter()
+        self._sources: list[Citation] = []
+        """Pages that the server searched (Perplexity). They belong to the text as a whole."""
+        self._cited: list[Citation] = []
+        """Citations that came before their text."""
         self._done = False
         self._stop: Stop | None = None
         self._detail: str | None = None
@@ -87,34 +97,19 @@ class Decoder(AnswerDecoder):
         try:
             chunk = _strict(data)
         except (ValueError, RecursionError) as error:
-            chunk = self._read_lenient(_read, data, error)
-        if self._verbatim_check is not None and self.clean:
-            self.clean = self._verbatim_check.passes(chunk)
-        choices = chunk.choices
+            chunk = self._read_lenient(_reader, data, error)
+        choices: Any = chunk.get("choices")
         # A cheap check that excludes failures for nearly all chunks.
-        unusual = len(choices) > 1 if choices else chunk.usage is None
-        if unusual or chunk.error or chunk.base_resp or frame.event:
-            events = self._possible_failure(chunk, frame)
-            if events is not None:
-                return events
+        unusual = not choices or len(choices) > 1 or "error" in chunk or "base_resp" in chunk
+        if unusual or frame.event:
+            failure = read_failure(chunk, frame)
+            if failure is not None:
+                return self._fail(failure)
         out: list[Event] = []
-        if not self._started:
-            self._start(chunk, out)
-        if choices:
-            self._choices(choices, frame, out)
-        if chunk.usage or chunk.x_groq or self._failure is not None:
-            self._counts(chunk, out)
+        if not self._started and not self._begin(chunk, out):
+            return []
+        self._chunk(chunk, choices, out)
         return out if self._joiner is None else self._joiner.join(out)
-
-    def _possible_failure(self, chunk: wire.ChatChunk, frame: Frame) -> list[Event] | None:
-        """The events of a frame that is an error or not a chunk at all; None if it is an ordinary chunk."""
-        failure = _read_failure(chunk, frame)
-        if failure is not None:
-            return self._fail(failure)
-        if chunk != _NOTHING:
-            return None
-        self.clean = False  # the frame has no member of a chunk, and a client expects some
-        return []
 
     def close(self) -> list[Event]:
         if self._over:
@@ -125,17 +120,16 @@ class Decoder(AnswerDecoder):
             return self._cut_off(begun=self._blocks.seen)
         if not self._blocks.seen and self._stop is None:
             return self._fail(failures.cut_off("the upstream's stream contained no answer"))
-        if self._verbatim_check is not None and not self._verbatim_check.closed(self._done):
-            self.clean = False
         out: list[Event] = []
         self._seal(out)
+        self._cite(out)
         self._blocks.end(out)
         for call in self._calls.all:
             self._end_call(call, out)
         self._seal_own_block(out)
         stop = self._stop or Stop.END
         refused = self._refused and stop is Stop.END and not self._calls.all
-        out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail))
+        out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail, extras=self._end_extras))
         self._over = True
         return out if self._joiner is None else self._joiner.join(out)
 
@@ -143,97 +137,178 @@ class Decoder(AnswerDecoder):
         if data.strip() == b"[DONE]":
             self._done = True
             return self.close()
-        self.clean = False
         return []
 
-    def _start(self, chunk: wire.ChatChunk, out: list[Event]) -> None:
+    def _begin(self, chunk: Obj, out: list[Event]) -> bool:
+        """Start the answer. False if this frame is none of its chunks."""
+        if chunk.keys().isdisjoint(_OF_A_CHUNK) or not (chunk.get("choices") or chunk.get("id")):
+            if self._keep and (left := self._left(chunk)) is not None:
+                self._first_frames.append(left)
+            return False
         self._started = True
+        id, model, created = chunk.get("id"), chunk.get("model"), chunk.get("created")
         # Not every server sends a valid time.
-        created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
-        out.append(Start(chunk.id or "", chunk.model or "", created))
+        time = created if type(created) is int and created >= 0 else None
+        extras = _NO_MEMBERS if self._keep else None
+        out.append(
+            Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "", time, extras)
+        )
+        return True
 
-    def _counts(self, chunk: wire.ChatChunk, out: list[Event]) -> None:
-        # Groq once sent the usage of a stream only here.
-        usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
-        if usage:
-            out.append(UsageSeen(read_usage(usage)))
+    def _chunk(self, chunk: Obj, choices: Any, out: list[Event]) -> None:
+        """Read a chunk. What is left of it goes with its first event, or with the end of the answer."""
+        began, finished = bool(out), False
+        if is_array(choices) and choices and is_object(choices[0]) and not as_index(choices[0].get("index")):
+            finished = self._choice(choices[0], out)
+        if chunk.get("usage") or "x_groq" in chunk:
+            out += counted(chunk)
+        if not self._keep:
+            self._sources = read_sources(chunk) or self._sources
+        elif (left := self._left(chunk)) is not None:
+            if finished and not began:
+                self._keep_for_end(left, out)
+            else:
+                _attach(left, out)
+            if began and self._first_frames:
+                out[1:1] = map(Carried, self._first_frames)
         if self._failure is not None:
             out += self._fail(self._failure)
 
-    def _choices(self, choices: list[wire.Choice], frame: Frame, out: list[Event]) -> None:
-        for choice in choices:
-            # Choices of `n > 1`. The neutral answer has one, so they only pass to Chat clients, as unknown
-            # frames.
-            if choice.index:
-                out.append(Unknown(NAME, frame.event, frame.data))
-                return
-            if choice.error:
-                self._failure = failures.from_error(choice.error)
-            delta = choice.delta
-            if delta is not None:
-                self._streamed = True
-                self._delta(delta, out)
-            # Some servers answer a request for a stream with one whole body (litellm#14315). Others repeat
-            # the whole message at the end of a stream: that one is ignored.
-            elif choice.message is not None and not self._streamed:
-                self._delta(choice.message, out, whole=True)
-                # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
-                self._finish(choice.finish_reason or "stop", choice.native_finish_reason)
-                continue
-            if choice.finish_reason:
-                self._finish(choice.finish_reason, choice.native_finish_reason)
+    def _left(self, chunk: Obj) -> Extras | None:
+        """What is left of a chunk."""
+        for name in ("id", "object", "created", "model"):
+            chunk.pop(name, None)
+        choices: Any = chunk.get("choices")
+        if is_array(choices) and choices and is_object(first := choices[0]):
+            if first.get("delta") == {}:
+                del first["delta"]
+            if not first and len(choices) == 1:
+                del chunk["choices"]
+        last = self._last
+        if last is None or last.members != chunk:
+            self._last = last = kept(NAME, chunk)
+        return last
 
-    def _delta(self, delta: wire.ChatDelta, out: list[Event], whole: bool = False) -> None:
-        reasoning = delta.reasoning_content or delta.reasoning or delta.reasoning_text or delta.thinking
-        if reasoning or delta.reasoning_details:
-            self._reasoning(reasoning, delta.reasoning_details, out)
-        content = delta.content
-        if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
-            self._seal(out)
+    def _keep_for_end(self, left: Extras, out: list[Event]) -> None:
+        """Keep what is left of the chunk with the finish reason. The delta's members go with its event."""
+        if out and is_array(choices := left.members.get("choices")) and (delta := choices[0].get("delta")):
+            _attach(Extras(NAME, {"choices": [{"delta": delta}]}), out)
+            choice = {key: value for key, value in choices[0].items() if key != "delta"}
+            left = Extras(NAME, {**left.members, "choices": [choice, *choices[1:]]})
+        if self._end_extras is not None:
+            out.append(Carried(self._end_extras))  # OpenRouter sends the finish reason twice
+        self._end_extras = left
+
+    def _choice(self, choice: Obj, out: list[Event]) -> bool:
+        """Take what is understood out of the choice. Returns whether it has a finish reason."""
+        choice.pop("index", None)
+        reason = choice.pop("finish_reason", None)
+        delta: Any = choice.get("delta")
+        if is_object(delta):
+            self._streamed = True
+            self._delta(delta, out)
+        # Some servers answer a request for a stream with one whole body (litellm#14315). Others repeat the
+        # whole message at the end of a stream: that one is ignored.
+        elif is_object(message := choice.pop("message", None)) and not self._streamed:
+            choice["delta"] = message
+            self._delta(message, out, whole=True)
+            # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
+            reason = reason or "stop"
+        if "error" in choice and (error := choice.pop("error")):
+            self._failure = failures.from_error(error)
+        if not isinstance(reason, str) or not reason:
+            return False
+        self._finish(reason, choice.get("native_finish_reason"))
+        return True
+
+    def _delta(self, delta: Obj, out: list[Event], *, whole: bool = False) -> None:
+        """Take what is understood out of a delta, or of the message of a body."""
+        content: Any = delta.get("content")
         if content:
-            add = self._blocks.text if type(content) is str else self._content
-            add(content, out)
-        if delta.refusal:
+            del delta["content"]
+        calls: Any = delta.pop("tool_calls", None)
+        refusal = None
+        if delta or self._details:
+            calls, refusal = self._rare_members(delta, content, calls, out)
+        if content and type(content) is str:
+            self._text(content, out)
+        elif is_array(content):
+            self._pieces(content, out)
+        if refusal:
             self._refused = True
-            self._blocks.refusal(delta.refusal, out)
-        fragments = delta.tool_calls or ()
-        if delta.function_call is not None and (delta.function_call.name or self._calls.all):
+            self._blocks.refusal(refusal, out)
+        if is_array(calls):
+            self._fragments(calls, delta, out, whole=whole)
+        if "annotations" in delta and not self._keep:
+            self._annotations(delta["annotations"], out)
+
+    def _rare_members(self, delta: Obj, content: Any, calls: Any, out: list[Event]) -> tuple[Any, str]:
+        """Read the reasoning of a delta. Returns its calls and its refusal."""
+        delta.pop("role", None)
+        self._reasoning(delta, out)
+        function = delta.pop("function_call", None)
+        if is_object(function) and (function.get("name") or self._calls.all):
             # The deprecated form of one call. Snowflake sends an empty `function_call` beside every answer.
-            fragments = (*fragments, wire.CallDelta(index=0, function=delta.function_call))
-        for position, fragment in enumerate(fragments):
-            separate = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
-            call, text = self._calls.assign(fragment, separate)
+            calls = [*(calls or ()), {"index": 0, "function": function}]
+        refusal = delta.get("refusal")
+        if not isinstance(refusal, str) or not refusal:
+            refusal = ""
+        else:
+            del delta["refusal"]
+        if self._details and (content or refusal or calls):
+            self._seal(out)
+        return calls, refusal
+
+    def _text(self, text: str, out: list[Event]) -> None:
+        self._blocks.text(text, out)
+        if self._cited:
+            block = self._blocks.text_block
+            assert block is not None
+            out += [CitationAdded(block, citation) for citation in self._cited]
+            self._cited = []
+
+    def _pieces(self, content: list[Any], out: list[Event]) -> None:
+        """Read content that is a list of pieces: Mistral's reasoning models answer like that."""
+        for text, is_thinking in mistral_pieces(content):
+            (self._blocks.thinking if is_thinking else self._blocks.text)(text, out)
+
+    def _reasoning(self, delta: Obj, out: list[Event]) -> None:
+        """Read reasoning. Its field stays, empty: the encoder writes the text into it."""
+        text = next((v for field in TEXT_FIELDS if isinstance(v := delta.get(field), str) and v), "")
+        details: Any = delta.get("reasoning_details")
+        if not text and not details:
+            return
+        listed = [detail for detail in details if is_object(detail)] if is_array(details) else []
+        self._details += [detail for detail in listed if detail.get("data") or detail.get("signature")]
+        new = self._reasoning_text.field(text) if text else self._reasoning_text.details(listed)
+        if new:
+            delta.update({field: "" for field in TEXT_FIELDS if text and delta.get(field) == text})
+            self._blocks.thinking(new, out)
+
+    def _fragments(self, entries: list[Any], delta: Obj, out: list[Event], *, whole: bool) -> None:
+        """Read the fragments of calls."""
+        before: list[Any] = []
+        left: list[Obj] = []
+        for entry in entries:
+            if not is_object(entry):
+                continue
+            call = None if whole or before else self._calls.continued(entry)
+            if call is not None:
+                text, rest = entry["function"]["arguments"], _NOTHING
+            else:
+                fragment = read_fragment(entry)
+                # A separate call has a name, and no index of its own.
+                separate = fragment.name and (fragment.index is None or fragment.index in before)
+                call = self._calls.assign(fragment, separate=whole or bool(before and separate))
+                text, rest = fragment.text, fragment.left
+                before.append(fragment.index)
+            left.append(rest)
             if text and call.block >= 0:
                 out.append(ArgumentsDelta(call.block, text))
             elif call.name and call.block < 0:
                 self._open_calls(out)
-        if delta.annotations:
-            self._annotations(delta.annotations, out)
-
-    def _content(self, content: Any, out: list[Event]) -> None:
-        """Read content that is a list of pieces: Mistral's reasoning models answer like that."""
-        for piece in content if is_array(content) else ():
-            if isinstance(piece, str):
-                self._blocks.text(piece, out)
-            elif is_object(piece):
-                self._mistral_chunk(piece, out)
-
-    def _mistral_chunk(self, piece: dict[str, Any], out: list[Event]) -> None:
-        thinking = piece.get("thinking")
-        if isinstance(piece.get("text"), str) and piece["text"]:
-            self._blocks.text(piece["text"], out)
-        elif is_array(thinking):
-            text = "".join(t["text"] for t in thinking if is_object(t) and isinstance(t.get("text"), str))
-            if text:
-                self._blocks.thinking(text, out)
-
-    def _reasoning(self, reasoning: Any, details: Any, out: list[Event]) -> None:
-        text = reasoning if isinstance(reasoning, str) else ""
-        kept = [detail for detail in details if is_object(detail)] if is_array(details) else []
-        self._details += [detail for detail in kept if detail.get("data") or detail.get("signature")]
-        text = self._reasoning_text.field(text) if reasoning else self._reasoning_text.details(kept)
-        if text:
-            self._blocks.thinking(text, out)
+        if any(left):
+            delta["tool_calls"] = left
 
     def _open_calls(self, out: list[Event]) -> None:
         """Open the calls that have a name, in the order of their first fragments."""
@@ -244,16 +319,16 @@ class Decoder(AnswerDecoder):
                 self._open_call(call, out)
 
     def _open_call(self, call: StreamedCall, out: list[Event]) -> None:
+        self._cite(out)
         self._blocks.end(out)
-        seal = _google_signature(call.extra, self._issuer)
-        kind = "custom" if call.kind == "custom" else "function"
         part = ToolCall(
             id=call.id,
             name=call.name,
-            kind=kind,
-            seal=seal,
+            kind="custom" if call.kind == "custom" else "function",
+            seal=google_signature(call.left.get("extra_content"), self._issuer),
             replayed=call.replayed,
             run_by_provider="" if call.kind in ("custom", "function") else call.kind,
+            extras=kept(NAME, call.left) if self._keep else None,
         )
         call.block = self._blocks.open(part, out)
         if call.pieces:
@@ -274,13 +349,18 @@ class Decoder(AnswerDecoder):
         if self._blocks.thought is None:
             self._seal_own_block(out)
         else:
-            out.append(Sealed(self._blocks.thought, self._sealed()))
+            out.append(Sealed(self._blocks.thought, self._sealed(), self._shown))
 
     def _seal_own_block(self, out: list[Event]) -> None:
         """Put opaque reasoning that came too late for its thinking block into a block of its own."""
         if self._details:
-            block = self._blocks.open(Thinking(seal=self._sealed()), out)
+            block = self._blocks.open(Thinking(seal=self._sealed(), extras=self._shown), out)
             out.append(BlockEnd(block))
+
+    @property
+    def _shown(self) -> Extras | None:
+        """Marks a seal that a Chat client has from the upstream's frames."""
+        return _NO_MEMBERS if self._keep else None
 
     def _sealed(self) -> Seal:
         """A seal with OpenRouter's `reasoning_details`, which the next request must send back unchanged."""
@@ -289,26 +369,26 @@ class Decoder(AnswerDecoder):
         return Seal(NAME, data, issuer=self._issuer)
 
     def _annotations(self, annotations: Any, out: list[Event]) -> None:
-        for note in annotations if is_array(annotations) else ():
-            source = note.get("url_citation") if is_object(note) else None
-            block = self._blocks.block
-            if block is not None and is_object(source) and isinstance(source.get("url"), str):
-                citation = Citation(
-                    url=source["url"],
-                    title=str(source.get("title") or ""),
-                    start=source.get("start_index"),
-                    end=source.get("end_index"),
-                )
-                out.append(CitationAdded(block, citation))
+        found = map(read_citation, annotations if is_array(annotations) else ())
+        self._cited += [citation for citation in found if citation is not None]
+        block = self._blocks.text_block
+        if block is not None:
+            out += [CitationAdded(block, citation) for citation in self._cited]
+            self._cited = []
+
+    def _cite(self, out: list[Event]) -> None:
+        """Cite the pages that the server searched, at the end of the text."""
+        block = self._blocks.text_block
+        if block is not None:
+            out += [CitationAdded(block, citation) for citation in self._sources]
+            self._sources = []
 
     def _finish(self, reason: str, native: Any) -> None:
-        self.ending = True
         meant = stop_reasons.meaning(reason)
         native_meaning = stop_reasons.known(native) if isinstance(native, str) else None
         incomplete = native_meaning in _TRUNCATING or isinstance(native_meaning, FailureKind)
         if meant not in _TRUNCATING and incomplete:
             meant, reason = native_meaning, str(native)  # OpenRouter mapped it to a milder reason
-            self.clean = False
         if isinstance(meant, FailureKind):
             self._failure = self._failure or stop_reasons.failure(meant, reason)
         elif self._stop not in _TRUNCATING:
@@ -316,57 +396,13 @@ class Decoder(AnswerDecoder):
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
 
 
-def _begins_call(fragment: wire.CallDelta, before: Sequence[wire.CallDelta]) -> bool:
-    """Is this entry of a list a separate call? It is if it has a name, and no distinct index."""
-    named = (fragment.function and fragment.function.name) or (fragment.custom and fragment.custom.name)
-    return bool(named) and (fragment.index is None or any(b.index == fragment.index for b in before))
-
-
-def _read_failure(chunk: wire.ChatChunk, frame: Frame) -> Failed | None:
-    """Read an error in an answer with status 200. OpenAI sends `error` in a frame.
-
-    MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral `"object": "error"`. OpenRouter sends
-    `error` beside `choices` with the finish reason `error`. Such an answer must not end as a success.
-    """
-    if chunk.error:
-        return failures.from_error(chunk.error)
-    base = chunk.base_resp
-    if is_object(base) and base.get("status_code"):
-        return failures.from_error(base)
-    if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _has_error_message(frame)):
-        return failures.from_body(None, frame.data)
-    return None
-
-
-def _has_error_message(frame: Frame) -> bool:
-    """Servers answer so even with status 200: FastAPI with `detail`, Cloudflare with a list of `errors`."""
-    body = read_value(frame.data)
-    return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg", "errors"))
-
-
-def read_usage(usage: wire.ChatUsage) -> Usage:
-    """Read token counts. OpenAI's prompt count includes cached tokens, the neutral one does not."""
-    prompt, completion = usage.prompt_tokens, usage.completion_tokens
-    cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
-    written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
-    if prompt is not None and written and (cached or 0) + written > prompt:
-        written = max(0, prompt - (cached or 0))  # OpenRouter counts Gemini's cached tokens as written, too
-    details = usage.completion_tokens_details
-    reasoning = details.reasoning_tokens if details else None
-    apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
-    if apart and completion is not None and reasoning is not None:
-        completion += reasoning  # xAI excludes reasoning from the completion; the total shows it
-    return Usage(
-        input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
-        cache_read=cached,
-        cache_write=written,
-        output=completion,
-        reasoning=reasoning,
-    )
-
-
-def _google_signature(extra: Any, issuer: str) -> Seal | None:
-    """Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`."""
-    google = extra.get("google") if is_object(extra) else None
-    signature = google.get("thought_signature") if is_object(google) else None
-    return Seal(NAME, signature, issuer=issuer) if isinstance(signature, str) else None
+def _attach(left: Extras, out: list[Event]) -> None:
+    """Give what is left of a frame to its first event. The end of the block before is none of its own."""
+    for at, event in enumerate(out):
+        if type(event) is TextDelta:
+            out[at] = TextDelta(event.block, event.text, extras=left)
+            return
+        if type(event) is not BlockEnd:
+            out[at] = msgspec.structs.replace(event, extras=left)
+            return
+    out.append(Carried(left))

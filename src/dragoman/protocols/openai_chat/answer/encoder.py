@@ -1,284 +1,330 @@
-"""Encode events for OpenAI Chat clients: a stream of chunks, or one `chat.completion`."""
+"""Encode events for OpenAI Chat clients: a stream of chunks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
 from ....model.events import (
-    DELTAS,
-    NO_USAGE,
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
     Event,
     Failed,
+    Ping,
     Sealed,
     Start,
-    Stop,
     TextDelta,
-    Usage,
+    Unknown,
     UsageSeen,
 )
 from ....model.messages import (
     SEPARATOR,
-    Citation,
+    Extras,
     Media,
+    Opaque,
     Part,
     Refusal,
     Seal,
+    Search,
+    Text,
     Thinking,
     ToolCall,
+    ToolResult,
+    members_for,
 )
-from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import AnswerContext, Freeform
-from ...common import failures, sealed_reasoning
-from ...common.collect import Answer
+from ....wire.frames import escape_separators, json_string
+from ...base import AnswerContext
+from ...common.extras import merged
+from ...common.fields import Obj, is_object
 from ..own import NAME
+from .chunk import PendingChunk
+from .objects import (
+    annotation,
+    call_object,
+    delta_members,
+    envelope,
+    error_body,
+    finish_reason,
+    image,
+    own_usage,
+    reasoning_details,
+    reasoning_fields,
+)
+from .reasoning_text import TEXT_FIELDS
 
-FINISHES: dict[Stop, str] = {
-    Stop.END: "stop",
-    Stop.TOOL: "tool_calls",
-    Stop.MAX_TOKENS: "length",
-    # Chat has no own reason for a full context. Agents treat `length` as an incomplete answer, which it is.
-    Stop.CONTEXT_FULL: "length",
-    Stop.STOP_SEQUENCE: "stop",
-    Stop.REFUSAL: "content_filter",
-    Stop.FILTER: "content_filter",
-    # Anthropic's `pause_turn` has no counterpart.
-    Stop.PAUSE: "stop",
-}
+_TAIL = b'},"finish_reason":null}]}\n\n'
+_REASONING = b'"reasoning_content":'
+# Members of a delta that are lists: they are merged item by item.
+_IN_LISTS = frozenset({"tool_calls", "reasoning_details"})
+_UNPREPARED = Extras("", {})
 
 _json = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StreamEncoder:
     """Writes one answer as chunks. The constant parts of a chunk are encoded once."""
 
     __slots__ = (
-        "_calls", "_context", "_delta_parts", "_head", "_listed", "_refused", "_silent", "_tail", "_thought",
-        "_usage",
+        "_around", "_around_extras", "_calls", "_chunk", "_context", "_empty_call", "_envelope", "_fields",
+        "_listed", "_own_frames", "_reasoning", "_refused", "_silent", "_thought", "_usage",
     )  # fmt: skip
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
-        self._head = b""
-        self._tail = b',"finish_reason":null}]}\n\n'
-        self._delta_parts: dict[int, tuple[bytes, bytes]] = {}
-        """By block: the bytes before and after the text of each delta."""
+        self._envelope: Obj = {}
+        self._chunk: PendingChunk | None = None
+        """A chunk that more events of the same frame may join."""
+        self._around: tuple[bytes, bytes] = b"", b""
+        """The bytes of a chunk around the text of a delta, with the members of `_around_extras`."""
+        self._around_extras: Extras | None = None
+        self._own_frames = False
+        """Do the events come from a Chat upstream? Then those of one of its chunks share a chunk again."""
+        self._reasoning = _REASONING
+        """The start of the field with reasoning, as the upstream names it."""
+        self._fields: dict[int, tuple[bytes, bytes]] = {}
+        """By open block: the bytes of a delta before and after its text."""
         self._silent: set[int] = set()
         """Thinking blocks without text so far."""
         self._thought = False
         """Has the client got reasoning? A blank line separates it from the next thinking block."""
         self._calls = 0
+        self._empty_call: Obj = {"function": {"arguments": ""}}
+        """An entry of the last call without arguments."""
         self._refused = False
         self._listed = 0
-        self._usage = NO_USAGE
+        self._usage: UsageSeen | None = None
 
-    def encode(self, events: list[Any]) -> bytes:
+    def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
+        alone = not self._own_frames or len(events) == 1
         for event in events:
-            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if kind is TextDelta or kind is ArgumentsDelta:
-                before, after = self._delta_parts[event.block]
-                if self._silent and event.block in self._silent:
-                    self._begin_thinking(event.block, out)
-                out += (before, json_string(event.text), after)
-            elif kind is BlockStart:
-                self._open(event.block, event.part, out)
-            elif kind is BlockEnd:
-                del self._delta_parts[event.block]
-                self._silent.discard(event.block)
+            if type(event) is TextDelta or type(event) is ArgumentsDelta:
+                written = self._delta(event) if alone else None
+                if written is None:
+                    self._join_delta(event, out)
+                else:
+                    out.append(written)
             else:
                 self._other_event(event, out)
+        if self._chunk is not None:
+            self._flush(out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
-        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta does not change the encoder's state
-            self.encode(events)
-        return b"data: %b\n\n" % one_line(frame.data)
+    def _delta(self, event: TextDelta | ArgumentsDelta) -> bytes | None:
+        """The chunk of a delta. None if its members do not fit into a template."""
+        fields = self._fields.get(event.block)
+        if fields is None:
+            return b""  # the block of a part that Chat does not have
+        if event.extras is not self._around_extras and not self._prepare(event.extras):
+            return None
+        if self._silent and event.block in self._silent:
+            return None
+        before, after = fields
+        if before is _REASONING:
+            before = self._reasoning
+        head, tail = self._around
+        return b"%b%b%b%b%b" % (head, before, json_string(event.text), after, tail)
 
     def _other_event(self, event: Event, out: list[bytes]) -> None:
-        if type(event) is Start:
-            self._start(event, out)
-        elif type(event) is UsageSeen:
-            self._usage = self._usage.updated(event.usage)
-        elif type(event) is End:
-            self._end(event, out)
-        elif type(event) is Sealed:
-            self._sealed(event.seal, out)
-        elif type(event) is CitationAdded:
-            self._list("annotations", annotation(event.citation), out)
-        elif type(event) is Failed:
-            out += (b"data: ", error_body(event), b"\n\n")
+        match event:
+            case Start():
+                self._start(event, out)
+            case BlockStart() | BlockEnd() | Sealed() | CitationAdded():
+                self._block_event(event, out)
+            case UsageSeen():
+                self._count(event)
+            case Carried(extras):
+                self._join({}, extras, out)
+            case End():
+                self._end(event, out)
+            case Failed():
+                self._flush(out)
+                out += (b"data: ", error_body(event), b"\n\n")
+            case TextDelta() | ArgumentsDelta() | Ping() | Unknown():
+                pass  # deltas are written by `_delta`; Chat has no pings and no other frames
+            case _:
+                assert_never(event)
 
-    def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
-        out += (self._head, escape_separators(_json(delta)), self._tail)
+    def _block_event(self, event: BlockStart | BlockEnd | Sealed | CitationAdded, out: list[bytes]) -> None:
+        match event:
+            case BlockStart(block, part):
+                self._open(block, part, event.extras, out)
+            case BlockEnd(block):
+                self._fields.pop(block, None)
+                self._silent.discard(block)
+            case Sealed(_, seal):
+                self._sealed(seal, event.extras, out)
+            case CitationAdded(_, citation):
+                self._list("annotations", annotation(citation), out)
+            case _:
+                assert_never(event)
+
+    def _prepare(self, extras: Extras | None) -> bool:
+        """Encode the parts of a chunk around its delta. False if `extras` has members inside the delta."""
+        members = self._own(extras)
+        choices = members.get("choices")
+        choice: Obj = choices[0] if choices else {}
+        delta: Obj = choice.get("delta") or {}
+        fields = [name for name in TEXT_FIELDS if delta.get(name) == ""]
+        if choices is not None and (len(choices) != 1 or "index" in choice or len(fields) > 1):
+            return False
+        if not _IN_LISTS.isdisjoint(delta):
+            return False
+        chunk = {**self._envelope, **{name: value for name, value in members.items() if name != "choices"}}
+        choice = {"index": 0, **{name: value for name, value in choice.items() if name != "delta"}}
+        inner = _json({name: value for name, value in delta.items() if name not in fields})[1:-1]
+        head = b'%b,"choices":[%b,"delta":{%b' % (_json(chunk)[:-1], _json(choice)[:-1], inner)
+        self._around = b"data: " + escape_separators(head + b"," if inner else head), _TAIL
+        self._around_extras = extras
+        self._reasoning = _json(fields[0]) + b":" if fields else _REASONING
+        return True
+
+    def _own(self, extras: Extras | None) -> Obj:
+        """The members of a Chat upstream's chunk that belong into the client's chunk."""
+        members = members_for(NAME, extras)
+        if "usage" in members and not self._context.include_usage:
+            # Dragoman asked the upstream for it, not the client.
+            return {name: value for name, value in members.items() if name != "usage"}
+        return members
+
+    def _join_delta(self, event: TextDelta | ArgumentsDelta, out: list[bytes]) -> None:
+        """Write a delta into a chunk with other members."""
+        if event.block not in self._fields:
+            return
+        before, after = self._fields[event.block]
+        if type(event) is TextDelta and event.block in self._silent:
+            self._begin_thinking(event, out)
+        if before is _REASONING:
+            self._join(reasoning_fields(event.text, event.extras), event.extras, out)
+        else:
+            self._join(_decode(b"{%b%b%b}" % (before, _json(event.text), after)), event.extras, out)
+
+    def _join(self, delta: Obj, extras: Extras | None, out: list[bytes]) -> None:
+        """Write the members of a delta, in the open chunk if they fit into it."""
+        chunk = self._chunk
+        if chunk is None or not self._own_frames or not chunk.takes(delta, extras):
+            self._flush(out)
+            chunk = self._chunk = PendingChunk()
+        chunk.add(delta, extras)
+
+    def _flush(self, out: list[bytes]) -> None:
+        """Write the open chunk."""
+        chunk, self._chunk = self._chunk, None
+        if chunk is not None:
+            self._write(chunk.delta, chunk.extras, None, out)
+
+    def _write(self, delta: Obj, extras: Extras | None, finish: str | None, out: list[bytes]) -> None:
+        members = self._own(extras)
+        choices: list[Obj] | None = members.get("choices")
+        value: Obj = {**self._envelope}
+        # Some chunks of an upstream have no choice, or only one of `n > 1`: then there is none to write.
+        foreign = choices is not None and (not choices or "index" in choices[0])
+        if not foreign or delta or finish:
+            own: Obj = {"index": 0, "delta": delta, "finish_reason": finish}
+            value["choices"] = [own, *choices] if foreign and choices else [own]
+            if foreign:
+                members = {name: given for name, given in members.items() if name != "choices"}
+        usage: Any = members.get("usage")
+        if is_object(usage) and self._usage is not None:
+            value["usage"] = own_usage(self._usage.usage, usage)
+            self._usage = None
+        if members:
+            value = merged(value, members)
+            if delta_members(extras).get("tool_calls") and not delta.get("tool_calls"):
+                value["choices"][0]["delta"]["tool_calls"] = self._placed(extras)
+        out.append(b"data: %b\n\n" % escape_separators(_json(value)))
+
+    def _placed(self, extras: Extras | None) -> list[Obj]:
+        """Members of entries of calls whose content is elsewhere. The SDK needs an index, agents a text."""
+        last: Obj = {"index": max(0, self._calls - 1), **self._empty_call}
+        return [merged(last, call) for call in delta_members(extras)["tool_calls"]]
 
     def _start(self, event: Start, out: list[bytes]) -> None:
-        head = envelope("chat.completion.chunk", event, self._context)
-        self._head = b"data: " + escape_separators(_json(head))[:-1] + b',"choices":[{"index":0,"delta":'
-        # OpenAI's first chunk. The role is sent once: the SDK would concatenate a second one.
-        self._delta({"role": "assistant", "content": ""}, out)
+        self._envelope = envelope("chat.completion.chunk", event, self._context)
+        self._around_extras = _UNPREPARED
+        # The role is sent once: the SDK would concatenate a second one. OpenAI's first chunk also has text.
+        role: Obj = (
+            {"role": "assistant"} if event.extras is not None else {"role": "assistant", "content": ""}
+        )
+        self._join(role, event.extras, out)
+        if event.extras is None:
+            self._flush(out)
 
-    def _open(self, block: int, part: Part, out: list[bytes]) -> None:
-        field, closing = b'{"content":', b"}"
+    def _open(self, block: int, part: Part, extras: Extras | None, out: list[bytes]) -> None:
         match part:
             case Thinking(_, seal):
                 # Not in OpenAI's spec. DeepSeek introduced the field, and most agents read it.
-                field = b'{"reasoning_content":'
+                self._fields[block] = _REASONING, b""
                 self._silent.add(block)
                 if seal is not None:
-                    self._sealed(seal, out)
+                    self._sealed(seal, part.extras, out)
+            case Text():
+                self._fields[block] = b'"content":', b""
             case Refusal():
-                field = b'{"refusal":'
+                self._fields[block] = b'"refusal":', b""
                 self._refused = True
             case ToolCall():
-                # Cursor 3.14 crashes on `type: custom` and takes the raw text as function arguments.
-                # `Freeform` says which form this client reads.
-                custom = part.kind == "custom" and self._context.freeform == "custom"
-                inner = b'"custom":{"input":' if custom else b'"function":{"arguments":'
-                field, closing = b'{"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]}"
-                self._delta(
-                    {"tool_calls": [{"index": self._calls, **call_object(part, "", self._context.freeform)}]},
-                    out,
-                )
-                self._calls += 1
-            case Media() if image(part):
-                self._list("images", image(part), out)
+                self._open_call(block, part, extras, out)
+            case Media():
+                if image(part):
+                    self._list("images", image(part), out)
+            case ToolResult() | Opaque() | Search():
+                pass  # Chat's answers cannot contain them
             case _:
-                pass
-        self._delta_parts[block] = (self._head + field, closing + self._tail)
+                assert_never(part)
+        if extras is not None and type(part) is not ToolCall:
+            self._join({}, extras, out)
 
-    def _begin_thinking(self, block: int, out: list[bytes]) -> None:
+    def _open_call(self, block: int, part: ToolCall, extras: Extras | None, out: list[bytes]) -> None:
+        # Cursor 3.14 crashes on `type: custom` and takes the raw text as function arguments. `Freeform` says
+        # which form this client reads.
+        custom = part.kind == "custom" and self._context.freeform == "custom"
+        inner = b'"custom":{"input":' if custom else b'"function":{"arguments":'
+        self._fields[block] = b'"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]"
+        self._empty_call = {"custom": {"input": ""}} if custom else {"function": {"arguments": ""}}
+        call = call_object(part, "", self._context.freeform)
+        call = merged({"index": self._calls, **call}, members_for(NAME, part.extras))
+        self._calls += 1
+        self._join({"tool_calls": [call]}, extras, out)
+
+    def _begin_thinking(self, event: TextDelta, out: list[bytes]) -> None:
         """The first text of a thinking block follows."""
-        self._silent.discard(block)
-        if self._thought:
-            self._delta({"reasoning_content": SEPARATOR}, out)
+        self._silent.discard(event.block)
+        if self._thought and event.extras is None:
+            self._join({"reasoning_content": SEPARATOR}, None, out)
         self._thought = True
 
-    def _sealed(self, seal: Seal, out: list[bytes]) -> None:
+    def _sealed(self, seal: Seal, extras: Extras | None, out: list[bytes]) -> None:
+        if extras is not None:
+            return  # it came in the upstream's own chunks, which the client has
         for detail in reasoning_details(seal):
             self._list("reasoning_details", detail, out)
 
-    def _list(self, field: str, item: dict[str, Any], out: list[bytes]) -> None:
+    def _list(self, field: str, item: Obj, out: list[bytes]) -> None:
         # OpenAI's SDK merges items of unknown lists by their index, and raises without one.
-        self._delta({field: [{**item, "index": self._listed}]}, out)
+        self._flush(out)
+        self._write({field: [{**item, "index": self._listed}]}, None, None, out)
         self._listed += 1
 
+    def _count(self, event: UsageSeen) -> None:
+        usage = event.usage if self._usage is None else self._usage.usage.updated(event.usage)
+        self._usage = UsageSeen(usage, event.extras)
+
     def _end(self, event: End, out: list[bytes]) -> None:
-        finish = finish_reason(event.stop, refused=self._refused)
-        out += (self._head, b'{},"finish_reason":"%s"}]}\n\n' % finish.encode())
+        self._flush(out)
+        self._write({}, event.extras, finish_reason(event.stop, refused=self._refused), out)
         # After the finish reason, in the last chunk, with empty `choices`: OpenAI's order. Its SDK keeps only
         # the usage of the last chunk.
-        if self._context.include_usage and self._usage.known:
-            head = self._head[: -len(b'[{"index":0,"delta":')]
-            out += (head, b'[],"usage":', _json(usage_object(self._usage)), b"}\n\n")
+        counted = self._usage
+        if self._context.include_usage and counted is not None and counted.usage.known:
+            members = members_for(NAME, counted.extras)
+            usage = own_usage(counted.usage, members.get("usage") or {})
+            value = merged({**self._envelope, "choices": [], "usage": usage}, members)
+            out.append(b"data: %b\n\n" % escape_separators(_json(value)))
         out.append(b"data: [DONE]\n\n")
-
-
-def envelope(kind: str, start: Start, context: AnswerContext) -> dict[str, Any]:
-    return {
-        "id": start.id or f"chatcmpl-{context.id}",
-        "object": kind,
-        "created": context.created if start.created is None else start.created,
-        "model": start.model or context.model,
-    }
-
-
-def finish_reason(stop: Stop, *, refused: bool) -> str:
-    # OpenAI's refusal is `message.refusal` with the finish reason `stop`.
-    return "stop" if stop is Stop.REFUSAL and refused else FINISHES[stop]
-
-
-def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str, Any]:
-    if part.kind == "custom" and freeform == "custom":
-        return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": arguments}}
-    call: dict[str, Any] = {
-        "id": part.id,
-        "type": part.run_by_provider or "function",
-        "function": {"name": part.name, "arguments": arguments},
-    }
-    if part.seal is not None:
-        # Google's own Chat endpoint has the signature here, so clients that support Google send it back.
-        call["extra_content"] = {"google": {"thought_signature": sealed_reasoning.to_slot(part.seal, NAME)}}
-    return call
-
-
-def reasoning_details(seal: Seal) -> list[dict[str, Any]]:
-    """A seal as OpenRouter's `reasoning_details`: Chat's own unchanged, others in an envelope."""
-    if seal.protocol == NAME:
-        return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
-    return [{"type": "reasoning.encrypted", "data": sealed_reasoning.to_slot(seal, NAME)}]
-
-
-def annotation(citation: Citation) -> dict[str, Any]:
-    source = {
-        "url": citation.url,
-        "title": citation.title,
-        "start_index": citation.start or 0,
-        "end_index": citation.end or 0,
-    }
-    return {"type": "url_citation", "url_citation": source}
-
-
-def image(part: Media) -> dict[str, Any]:
-    """An image of the answer in OpenRouter's form (`images`). Empty for other media."""
-    url = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
-    return {"type": "image_url", "image_url": {"url": url}} if part.kind == "image" and url else {}
-
-
-def usage_object(usage: Usage) -> dict[str, Any]:
-    output = usage.output or 0
-    return {
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": output,
-        "total_tokens": usage.prompt + output,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.cache_read or 0,
-            "cache_write_tokens": usage.cache_write or 0,
-        },
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
-    }
-
-
-def error_body(failure: Failed, request_id: str = "") -> bytes:
-    error = {
-        "message": failure.message,
-        "type": failures.OPENAI_TYPES[failure.kind],
-        "param": None,
-        "code": failure.code,
-    }
-    return escape_separators(_json({"error": error}))
-
-
-def render(answer: Answer, context: AnswerContext) -> bytes:
-    """Write the whole `chat.completion`."""
-    assert answer.end is not None
-    # OpenAI sends null, not an empty string, if there are only calls.
-    message: dict[str, Any] = {"role": "assistant", "content": answer.text() or None}
-    refusal = answer.refusal()
-    message["refusal"] = refusal or None
-    if answer.thinking():
-        message["reasoning_content"] = answer.thinking()
-    sealed = [p.seal for p in answer.parts if isinstance(p, Thinking) and p.seal]
-    if sealed:
-        message["reasoning_details"] = [d for seal in sealed for d in reasoning_details(seal)]
-    notes = [annotation(c) for p in answer.parts for c in getattr(p, "citations", ())]
-    if notes:
-        message["annotations"] = notes
-    if answer.media():
-        message["images"] = [image(m) for m in answer.media() if image(m)]
-    if answer.calls():
-        message["tool_calls"] = [
-            call_object(call, call.arguments, context.freeform) for call in answer.calls()
-        ]
-    finish = finish_reason(answer.end.stop, refused=bool(refusal))
-    body = envelope("chat.completion", answer.start, context)
-    body["choices"] = [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}]
-    if answer.usage.known:
-        body["usage"] = usage_object(answer.usage)
-    return escape_separators(_json(body))

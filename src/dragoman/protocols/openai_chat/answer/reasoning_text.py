@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+TEXT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""`reasoning_text` is GitHub Copilot's, `thinking` comes from servers that name it like Ollama's protocol."""
+
 
 class ReasoningFields:
     """The reasoning text of one answer. Text that arrives in both forms is counted once."""
