@@ -22,6 +22,7 @@ from ...model.events import (
 )
 from ...model.messages import (
     Citation,
+    Extras,
     Media,
     Opaque,
     Part,
@@ -90,11 +91,12 @@ class BlockBuilder:
 class Answer:
     """The content of a whole answer. `parts` does not contain calls that were cut off."""
 
-    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
+    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage", "usage_extras")
 
     def __init__(self) -> None:
         self.start = _NO_START
         self.usage = NO_USAGE
+        self.usage_extras: Extras | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
         self._blocks: dict[int, BlockBuilder] = {}
@@ -126,6 +128,7 @@ class Answer:
             self._blocks[event.block].complete = event.complete
         elif type(event) is UsageSeen:
             self.usage = self.usage.updated(event.usage)
+            self.usage_extras = event.extras or self.usage_extras
         elif type(event) is Start:
             self.start = event
         elif type(event) is End:

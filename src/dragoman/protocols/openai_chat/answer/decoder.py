@@ -24,6 +24,7 @@ from ....model.events import (
     Start,
     Stop,
     TextDelta,
+    UsageSeen,
 )
 from ....model.messages import Citation, Extras, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
@@ -165,8 +166,12 @@ class Decoder(AnswerDecoder):
         if not self._keep:
             self._sources = read_sources(chunk) or self._sources
         elif (left := self._left(chunk)) is not None:
+            if began and finished:
+                left = _without_usage(left, out)
             if finished and not began:
                 self._keep_for_end(left, out)
+            elif began:
+                out[0] = msgspec.structs.replace(out[0], extras=left)
             else:
                 _attach(left, out)
             if began and self._first_frames:
@@ -397,12 +402,25 @@ class Decoder(AnswerDecoder):
 
 
 def _attach(left: Extras, out: list[Event]) -> None:
-    """Give what is left of a frame to its first event. The end of the block before is none of its own."""
+    """Give what is left of a frame to its first delta, or to another event of its own."""
+    other: int | None = None
     for at, event in enumerate(out):
-        if type(event) is TextDelta:
-            out[at] = TextDelta(event.block, event.text, extras=left)
+        if type(event) is TextDelta or type(event) is ArgumentsDelta:
+            out[at] = type(event)(event.block, event.text, extras=left)
             return
-        if type(event) is not BlockEnd:
-            out[at] = msgspec.structs.replace(event, extras=left)
-            return
-    out.append(Carried(left))
+        # The end of the block before says nothing about this frame.
+        if other is None and type(event) is not BlockEnd:
+            other = at
+    if other is None:
+        out.append(Carried(left))
+    else:
+        out[other] = msgspec.structs.replace(out[other], extras=left)
+
+
+def _without_usage(left: Extras, out: list[Event]) -> Extras:
+    """What is left of a whole body, without the token counts: they go with their event."""
+    last, usage = out[-1], left.members.get("usage")
+    if type(last) is not UsageSeen or not is_object(usage):
+        return left
+    out[-1] = UsageSeen(last.usage, Extras(NAME, {"usage": usage}))
+    return Extras(NAME, {name: value for name, value in left.members.items() if name != "usage"})

@@ -72,7 +72,8 @@ class StreamEncoder:
 
     __slots__ = (
         "_around", "_around_extras", "_calls", "_chunk", "_context", "_empty_call", "_envelope", "_fields",
-        "_listed", "_own_frames", "_reasoning", "_refused", "_silent", "_thought", "_usage",
+        "_listed", "_own_frames", "_reasoning",
+        "_reasoning_fields", "_refused", "_silent", "_thought", "_usage",
     )  # fmt: skip
 
     def __init__(self, context: AnswerContext) -> None:
@@ -85,6 +86,8 @@ class StreamEncoder:
         self._around_extras: Extras | None = None
         self._own_frames = False
         """Do the events come from a Chat upstream? Then those of one of its chunks share a chunk again."""
+        self._reasoning_fields: tuple[str, ...] = ("reasoning_content",)
+        """The fields for reasoning whose chunk names none."""
         self._reasoning = _REASONING
         """The start of the field with reasoning, as the upstream names it."""
         self._fields: dict[int, tuple[bytes, bytes]] = {}
@@ -102,10 +105,10 @@ class StreamEncoder:
 
     def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
-        alone = not self._own_frames or len(events) == 1
+        alone = len(events) == 1
         for event in events:
             if type(event) is TextDelta or type(event) is ArgumentsDelta:
-                written = self._delta(event) if alone else None
+                written = self._delta(event) if alone or not self._own_frames else None
                 if written is None:
                     self._join_delta(event, out)
                 else:
@@ -201,17 +204,19 @@ class StreamEncoder:
         if type(event) is TextDelta and event.block in self._silent:
             self._begin_thinking(event, out)
         if before is _REASONING:
-            self._join(reasoning_fields(event.text, event.extras), event.extras, out)
+            self._join(reasoning_fields(event.text, event.extras, self._reasoning_fields), event.extras, out)
         else:
             self._join(_decode(b"{%b%b%b}" % (before, _json(event.text), after)), event.extras, out)
 
     def _join(self, delta: Obj, extras: Extras | None, out: list[bytes]) -> None:
         """Write the members of a delta, in the open chunk if they fit into it."""
         chunk = self._chunk
-        if chunk is None or not self._own_frames or not chunk.takes(delta, extras):
+        if chunk is None or not chunk.takes(delta, extras):
             self._flush(out)
             chunk = self._chunk = PendingChunk()
         chunk.add(delta, extras)
+        if not self._own_frames:
+            self._flush(out)
 
     def _flush(self, out: list[bytes]) -> None:
         """Write the open chunk."""
@@ -249,12 +254,14 @@ class StreamEncoder:
         self._envelope = envelope("chat.completion.chunk", event, self._context)
         self._around_extras = _UNPREPARED
         # The role is sent once: the SDK would concatenate a second one. OpenAI's first chunk also has text.
-        role: Obj = (
-            {"role": "assistant"} if event.extras is not None else {"role": "assistant", "content": ""}
-        )
-        self._join(role, event.extras, out)
-        if event.extras is None:
-            self._flush(out)
+        self._own_frames = event.extras is not None
+        given = delta_members(event.extras)
+        if fields := [name for name in TEXT_FIELDS if given.get(name) == ""]:
+            self._reasoning_fields = tuple(fields)
+        elif "reasoning_details" in given:
+            self._reasoning_fields = ()
+        role: Obj = {"role": "assistant"}
+        self._join(role if self._own_frames else {**role, "content": ""}, event.extras, out)
 
     def _open(self, block: int, part: Part, extras: Extras | None, out: list[bytes]) -> None:
         match part:

@@ -83,13 +83,15 @@ def image(part: Media) -> Obj:
     return {"type": "image_url", "image_url": {"url": url}} if part.kind == "image" and url else {}
 
 
-def reasoning_fields(text: str, extras: Extras | None) -> Obj:
+def reasoning_fields(
+    text: str, extras: Extras | None, usual: tuple[str, ...] = ("reasoning_content",)
+) -> Obj:
     """The fields with reasoning. Those of a Chat upstream are in `extras`, empty, or its details."""
     delta = delta_members(extras)
     fields = [name for name in TEXT_FIELDS if delta.get(name) == ""]
     if not fields and "reasoning_details" in delta:
         return {}
-    return dict.fromkeys(fields or ("reasoning_content",), text)
+    return dict.fromkeys(fields or usual, text)
 
 
 def usage_object(usage: Usage) -> Obj:
@@ -142,7 +144,7 @@ def render(answer: Answer, context: AnswerContext) -> bytes:
         choice["logprobs"] = None
     body: Obj = {**envelope("chat.completion", answer.start, context), "choices": [choice]}
     if answer.usage.known:
-        body["usage"] = own_usage(answer.usage, members.get("usage") or {})
+        body["usage"] = own_usage(answer.usage, members_for(NAME, answer.usage_extras).get("usage") or {})
     if members.get("choices"):
         # The members of a body's message have the name of those of a delta.
         first = {"message" if k == "delta" else k: v for k, v in members["choices"][0].items()}
@@ -154,7 +156,7 @@ def _message(answer: Answer, context: AnswerContext, *, own: bool) -> Obj:
     """The message of a whole answer. `own`: it comes from a Chat upstream, and gets no other members."""
     text, refusal, thinking = answer.text(), answer.refusal(), answer.thinking()
     message: Obj = {"role": "assistant"}
-    if text or not own:
+    if text or "content" not in delta_members(answer.start.extras):
         # OpenAI sends null, not an empty string, if there are only calls.
         message["content"] = text or None
     if refusal or not own:
