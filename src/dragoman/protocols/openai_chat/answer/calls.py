@@ -8,7 +8,7 @@ name or id is set once: OpenAI's SDK would concatenate repeated ones (`call_1cal
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -116,18 +116,18 @@ class FragmentRouter:
         self._by_id: dict[str, StreamedCall] = {}
         self._by_index: dict[int, StreamedCall] = {}
 
-    def continued(self, entry: Obj) -> StreamedCall | None:
+    def continued(self, entry: Any) -> StreamedCall | None:
         """The call that an entry with nothing but an index and arguments continues: nearly all entries."""
-        function: Any = entry.get("function")
-        if len(entry) != 2 or type(function) is not dict or len(function) != 1:  # pyright: ignore[reportUnknownArgumentType]
+        if type(entry) is not dict or len(entry) != 2:  # pyright: ignore[reportUnknownArgumentType]
             return None
-        index = entry.get("index")
-        call = self._by_index.get(index) if type(index) is int else None
-        text: Any = entry["function"].get("arguments")
-        if call is None or type(text) is not str:
+        given = cast("Obj", entry)
+        index, function = given.get("index"), given.get("function")
+        if type(index) is not int or type(function) is not dict or len(function) != 1:  # pyright: ignore[reportUnknownArgumentType]
             return None
-        if text:
-            call.pieces.append(text)
+        call, text = self._by_index.get(index), cast("Obj", function).get("arguments")
+        if call is None or call.block < 0 or type(text) is not str or not text:
+            return None
+        call.pieces.append(text)
         return call
 
     def assign(self, fragment: Fragment, *, separate: bool = False) -> StreamedCall:

@@ -52,8 +52,6 @@ _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.R
 
 # A frame without any of these is no chunk.
 _OF_A_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
-_OBJECT = ord("{")
-_NOTHING: Obj = {}
 _NO_MEMBERS = Extras(NAME, {})
 _reader = ObjectReader(
     frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
@@ -92,13 +90,12 @@ class Decoder(AnswerDecoder):
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
-        data = frame.data
-        if not data or data[0] != _OBJECT:
-            return self._not_json(data)
         try:
-            chunk = _strict(data)
+            chunk = _strict(frame.data)
         except (ValueError, RecursionError) as error:
-            chunk = self._read_lenient(_reader, data, error)
+            if frame.data[:1] != b"{":
+                return self._not_json(frame.data)
+            chunk = self._read_lenient(_reader, frame.data, error)
         choices: Any = chunk.get("choices")
         # A cheap check that excludes failures for nearly all chunks.
         unusual = not choices or len(choices) > 1 or "error" in chunk or "base_resp" in chunk
@@ -107,9 +104,8 @@ class Decoder(AnswerDecoder):
             if failure is not None:
                 return self._fail(failure)
         out: list[Event] = []
-        if not self._started and not self._begin(chunk, out):
-            return []
-        self._chunk(chunk, choices, out)
+        if self._started or self._begin(chunk, out):
+            self._chunk(chunk, choices, out)
         return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
@@ -157,38 +153,44 @@ class Decoder(AnswerDecoder):
         return True
 
     def _chunk(self, chunk: Obj, choices: Any, out: list[Event]) -> None:
-        """Read a chunk. What is left of it goes with its first event, or with the end of the answer."""
         began, finished = bool(out), False
-        if is_array(choices) and choices and is_object(choices[0]) and not as_index(choices[0].get("index")):
-            finished = self._choice(choices[0], out)
+        choice: Any = choices[0] if choices and is_array(choices) else None
+        # Further choices (`n > 1`) have an index. They pass as they are.
+        if is_object(choice) and not ("index" in choice and as_index(choice["index"])):
+            finished = self._choice(choice, out)
         if chunk.get("usage") or "x_groq" in chunk:
             out += counted(chunk)
-        if not self._keep:
+        if self._keep:
+            self._keep_left(chunk, out, began=began, finished=finished)
+        elif "citations" in chunk or "search_results" in chunk:
             self._sources = read_sources(chunk) or self._sources
-        elif (left := self._left(chunk)) is not None:
-            if began and finished:
-                left = _without_usage(left, out)
-            if finished and not began:
-                self._keep_for_end(left, out)
-            elif began:
-                out[0] = msgspec.structs.replace(out[0], extras=left)
-            else:
-                _attach(left, out)
-            if began and self._first_frames:
-                out[1:1] = map(Carried, self._first_frames)
         if self._failure is not None:
             out += self._fail(self._failure)
 
+    def _keep_left(self, chunk: Obj, out: list[Event], *, began: bool, finished: bool) -> None:
+        """Keep what is left of a chunk: with its first event, or with the end of the answer."""
+        left = self._left(chunk)
+        if left is None:
+            return
+        if began:
+            if finished:
+                left = _without_usage(left, out)
+            out[0] = msgspec.structs.replace(out[0], extras=left)
+            out[1:1] = map(Carried, self._first_frames)
+        elif finished:
+            self._keep_for_end(left, out)
+        else:
+            _attach(left, out)
+
     def _left(self, chunk: Obj) -> Extras | None:
         """What is left of a chunk."""
-        for name in ("id", "object", "created", "model"):
-            chunk.pop(name, None)
-        choices: Any = chunk.get("choices")
-        if is_array(choices) and choices and is_object(first := choices[0]):
-            if first.get("delta") == {}:
-                del first["delta"]
-            if not first and len(choices) == 1:
-                del chunk["choices"]
+        chunk.pop("id", None)
+        chunk.pop("object", None)
+        chunk.pop("created", None)
+        chunk.pop("model", None)
+        choices = chunk.get("choices")
+        if choices and not choices[0] and len(choices) == 1:
+            del chunk["choices"]
         last = self._last
         if last is None or last.members != chunk:
             self._last = last = kept(NAME, chunk)
@@ -209,9 +211,11 @@ class Decoder(AnswerDecoder):
         choice.pop("index", None)
         reason = choice.pop("finish_reason", None)
         delta: Any = choice.get("delta")
-        if is_object(delta):
+        if type(delta) is dict:
             self._streamed = True
-            self._delta(delta, out)
+            self._delta(delta, out)  # pyright: ignore[reportUnknownArgumentType]
+            if not delta:
+                del choice["delta"]
         # Some servers answer a request for a stream with one whole body (litellm#14315). Others repeat the
         # whole message at the end of a stream: that one is ignored.
         elif is_object(message := choice.pop("message", None)) and not self._streamed:
@@ -221,7 +225,7 @@ class Decoder(AnswerDecoder):
             reason = reason or "stop"
         if "error" in choice and (error := choice.pop("error")):
             self._failure = failures.from_error(error)
-        if not isinstance(reason, str) or not reason:
+        if not reason or not isinstance(reason, str):
             return False
         self._finish(reason, choice.get("native_finish_reason"))
         return True
@@ -235,15 +239,16 @@ class Decoder(AnswerDecoder):
         refusal = None
         if delta or self._details:
             calls, refusal = self._rare_members(delta, content, calls, out)
-        if content and type(content) is str:
-            self._text(content, out)
-        elif is_array(content):
-            self._pieces(content, out)
+        if content:
+            if type(content) is str:
+                self._text(content, out)
+            elif is_array(content):
+                self._pieces(content, out)
         if refusal:
             self._refused = True
             self._blocks.refusal(refusal, out)
-        if is_array(calls):
-            self._fragments(calls, delta, out, whole=whole)
+        if type(calls) is list:
+            self._fragments(calls, delta, out, whole=whole)  # pyright: ignore[reportUnknownArgumentType]
         if "annotations" in delta and not self._keep:
             self._annotations(delta["annotations"], out)
 
@@ -292,24 +297,24 @@ class Decoder(AnswerDecoder):
 
     def _fragments(self, entries: list[Any], delta: Obj, out: list[Event], *, whole: bool) -> None:
         """Read the fragments of calls."""
+        if len(entries) == 1 and not whole:
+            call = self._calls.continued(entries[0])
+            if call is not None:
+                out.append(ArgumentsDelta(call.block, call.pieces[-1]))
+                return
         before: list[Any] = []
         left: list[Obj] = []
         for entry in entries:
             if not is_object(entry):
                 continue
-            call = None if whole or before else self._calls.continued(entry)
-            if call is not None:
-                text, rest = entry["function"]["arguments"], _NOTHING
-            else:
-                fragment = read_fragment(entry)
-                # A separate call has a name, and no index of its own.
-                separate = fragment.name and (fragment.index is None or fragment.index in before)
-                call = self._calls.assign(fragment, separate=whole or bool(before and separate))
-                text, rest = fragment.text, fragment.left
-                before.append(fragment.index)
-            left.append(rest)
-            if text and call.block >= 0:
-                out.append(ArgumentsDelta(call.block, text))
+            fragment = read_fragment(entry)
+            # A separate call has a name, and no index of its own.
+            separate = before and fragment.name and (fragment.index is None or fragment.index in before)
+            call = self._calls.assign(fragment, separate=whole or bool(separate))
+            before.append(fragment.index)
+            left.append(fragment.left)
+            if fragment.text and call.block >= 0:
+                out.append(ArgumentsDelta(call.block, fragment.text))
             elif call.name and call.block < 0:
                 self._open_calls(out)
         if any(left):

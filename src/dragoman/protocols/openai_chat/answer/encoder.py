@@ -7,6 +7,7 @@ from typing import Any, assert_never
 import msgspec
 
 from ....model.events import (
+    DELTAS,
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -37,7 +38,7 @@ from ....model.messages import (
     ToolResult,
     members_for,
 )
-from ....wire.frames import escape_separators, json_string
+from ....wire.frames import escape_separators
 from ...base import AnswerContext
 from ...common.extras import merged
 from ...common.fields import Obj, is_object
@@ -104,35 +105,44 @@ class StreamEncoder:
         self._usage: UsageSeen | None = None
 
     def encode(self, events: list[Event]) -> bytes:
+        if len(events) == 1 or not self._own_frames:
+            written = [self._delta(e) if type(e) in DELTAS else self._whole(e) for e in events]  # pyright: ignore[reportArgumentType]
+            return written[0] if len(written) == 1 else b"".join(written)
         out: list[bytes] = []
-        alone = len(events) == 1
         for event in events:
             if type(event) is TextDelta or type(event) is ArgumentsDelta:
-                written = self._delta(event) if alone or not self._own_frames else None
-                if written is None:
-                    self._join_delta(event, out)
-                else:
-                    out.append(written)
+                self._join_delta(event, out)
             else:
                 self._other_event(event, out)
-        if self._chunk is not None:
-            self._flush(out)
+        self._flush(out)
         return b"".join(out)
 
-    def _delta(self, event: TextDelta | ArgumentsDelta) -> bytes | None:
-        """The chunk of a delta. None if its members do not fit into a template."""
+    def _whole(self, event: Event) -> bytes:
+        """The chunks of an event other than a delta."""
+        out: list[bytes] = []
+        self._other_event(event, out)
+        self._flush(out)
+        return b"".join(out)
+
+    def _delta(self, event: TextDelta | ArgumentsDelta) -> bytes:
+        """The chunk of a delta, from a template if its members fit into one."""
         fields = self._fields.get(event.block)
         if fields is None:
             return b""  # the block of a part that Chat does not have
-        if event.extras is not self._around_extras and not self._prepare(event.extras):
-            return None
-        if self._silent and event.block in self._silent:
-            return None
+        fits = event.extras is self._around_extras or self._prepare(event.extras)
+        if not fits or (self._silent and event.block in self._silent):
+            out: list[bytes] = []
+            self._join_delta(event, out)
+            self._flush(out)
+            return b"".join(out)
         before, after = fields
         if before is _REASONING:
             before = self._reasoning
+        text = _json(event.text)
         head, tail = self._around
-        return b"%b%b%b%b%b" % (head, before, json_string(event.text), after, tail)
+        return b"%b%b%b%b%b" % (
+            head, before, text if text.isascii() else escape_separators(text), after, tail
+        )  # fmt: skip
 
     def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
