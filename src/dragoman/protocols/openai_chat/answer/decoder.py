@@ -14,7 +14,6 @@ import msgspec
 from ....model.events import (
     ArgumentsDelta,
     BlockEnd,
-    Carried,
     CitationAdded,
     End,
     Event,
@@ -23,8 +22,6 @@ from ....model.events import (
     Sealed,
     Start,
     Stop,
-    TextDelta,
-    UsageSeen,
 )
 from ....model.messages import Citation, Extras, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
@@ -36,6 +33,7 @@ from ...common.fields import Obj, is_array, is_object
 from ...common.text_blocks import TextBlocks
 from ..own import NAME
 from .calls import FragmentRouter, StreamedCall, as_index, read_fragment
+from .left_members import NO_MEMBERS, LeftMembers
 from .members import (
     counted,
     google_signature,
@@ -52,7 +50,6 @@ _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.R
 
 # A frame without any of these is no chunk.
 _OF_A_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
-_NO_MEMBERS = Extras(NAME, {})
 _reader = ObjectReader(
     frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
 )
@@ -64,13 +61,7 @@ class Decoder(AnswerDecoder):
 
     def __init__(self, issuer: str = "", keep: bool = False) -> None:
         super().__init__(issuer)
-        self._keep = keep
-        self._last: Extras | None = None
-        """What was left of the last frame. Most frames of an answer leave the same."""
-        self._end_extras: Extras | None = None
-        """What is left of the frame with the finish reason."""
-        self._first_frames: list[Extras] = []
-        """What is left of frames before the answer. Azure's first frame judges the prompt."""
+        self._left = LeftMembers() if keep else None
         self._blocks = TextBlocks()
         self._calls = FragmentRouter()
         self._sources: list[Citation] = []
@@ -126,7 +117,8 @@ class Decoder(AnswerDecoder):
         self._seal_own_block(out)
         stop = self._stop or Stop.END
         refused = self._refused and stop is Stop.END and not self._calls.all
-        out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail, extras=self._end_extras))
+        extras = None if self._left is None else self._left.of_end
+        out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail, extras=extras))
         self._over = True
         return out if self._joiner is None else self._joiner.join(out)
 
@@ -139,16 +131,17 @@ class Decoder(AnswerDecoder):
     def _begin(self, chunk: Obj, out: list[Event]) -> bool:
         """Start the answer. False if this frame is none of its chunks."""
         if chunk.keys().isdisjoint(_OF_A_CHUNK) or not (chunk.get("choices") or chunk.get("id")):
-            if self._keep and (left := self._left(chunk)) is not None:
-                self._first_frames.append(left)
+            if self._left is not None:
+                self._left.keep_before_start(chunk)
             return False
         self._started = True
         id, model, created = chunk.get("id"), chunk.get("model"), chunk.get("created")
         # Not every server sends a valid time.
         time = created if type(created) is int and created >= 0 else None
-        extras = _NO_MEMBERS if self._keep else None
         out.append(
-            Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "", time, extras)
+            Start(
+                id if isinstance(id, str) else "", model if isinstance(model, str) else "", time, self._shown
+            )
         )
         return True
 
@@ -160,51 +153,12 @@ class Decoder(AnswerDecoder):
             finished = self._choice(choice, out)
         if chunk.get("usage") or "x_groq" in chunk:
             out += counted(chunk)
-        if self._keep:
-            self._keep_left(chunk, out, began=began, finished=finished)
+        if self._left is not None:
+            self._left.keep(chunk, out, began=began, finished=finished)
         elif "citations" in chunk or "search_results" in chunk:
             self._sources = read_sources(chunk) or self._sources
         if self._failure is not None:
             out += self._fail(self._failure)
-
-    def _keep_left(self, chunk: Obj, out: list[Event], *, began: bool, finished: bool) -> None:
-        """Keep what is left of a chunk: with its first event, or with the end of the answer."""
-        left = self._left(chunk)
-        if left is None:
-            return
-        if began:
-            if finished:
-                left = _without_usage(left, out)
-            out[0] = msgspec.structs.replace(out[0], extras=left)
-            out[1:1] = map(Carried, self._first_frames)
-        elif finished:
-            self._keep_for_end(left, out)
-        else:
-            _attach(left, out)
-
-    def _left(self, chunk: Obj) -> Extras | None:
-        """What is left of a chunk."""
-        chunk.pop("id", None)
-        chunk.pop("object", None)
-        chunk.pop("created", None)
-        chunk.pop("model", None)
-        choices = chunk.get("choices")
-        if choices and not choices[0] and len(choices) == 1:
-            del chunk["choices"]
-        last = self._last
-        if last is None or last.members != chunk:
-            self._last = last = kept(NAME, chunk)
-        return last
-
-    def _keep_for_end(self, left: Extras, out: list[Event]) -> None:
-        """Keep what is left of the chunk with the finish reason. The delta's members go with its event."""
-        if out and is_array(choices := left.members.get("choices")) and (delta := choices[0].get("delta")):
-            _attach(Extras(NAME, {"choices": [{"delta": delta}]}), out)
-            choice = {key: value for key, value in choices[0].items() if key != "delta"}
-            left = Extras(NAME, {**left.members, "choices": [choice, *choices[1:]]})
-        if self._end_extras is not None:
-            out.append(Carried(self._end_extras))  # OpenRouter sends the finish reason twice
-        self._end_extras = left
 
     def _choice(self, choice: Obj, out: list[Event]) -> bool:
         """Take what is understood out of the choice. Returns whether it has a finish reason."""
@@ -249,7 +203,7 @@ class Decoder(AnswerDecoder):
             self._blocks.refusal(refusal, out)
         if type(calls) is list:
             self._fragments(calls, delta, out, whole=whole)  # pyright: ignore[reportUnknownArgumentType]
-        if "annotations" in delta and not self._keep:
+        if "annotations" in delta and self._left is None:
             self._annotations(delta["annotations"], out)
 
     def _rare_members(self, delta: Obj, content: Any, calls: Any, out: list[Event]) -> tuple[Any, str]:
@@ -338,7 +292,7 @@ class Decoder(AnswerDecoder):
             seal=google_signature(call.left.get("extra_content"), self._issuer),
             replayed=call.replayed,
             run_by_provider="" if call.kind in ("custom", "function") else call.kind,
-            extras=kept(NAME, call.left) if self._keep else None,
+            extras=None if self._left is None else kept(NAME, call.left),
         )
         call.block = self._blocks.open(part, out)
         if call.pieces:
@@ -369,8 +323,8 @@ class Decoder(AnswerDecoder):
 
     @property
     def _shown(self) -> Extras | None:
-        """Marks a seal that a Chat client has from the upstream's frames."""
-        return _NO_MEMBERS if self._keep else None
+        """Marks what a Chat client has from the upstream's own chunks."""
+        return None if self._left is None else NO_MEMBERS
 
     def _sealed(self) -> Seal:
         """A seal with OpenRouter's `reasoning_details`, which the next request must send back unchanged."""
@@ -404,28 +358,3 @@ class Decoder(AnswerDecoder):
         elif self._stop not in _TRUNCATING:
             self._stop = meant or (Stop.TOOL if self._calls.all else Stop.END)
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
-
-
-def _attach(left: Extras, out: list[Event]) -> None:
-    """Give what is left of a frame to its first delta, or to another event of its own."""
-    other: int | None = None
-    for at, event in enumerate(out):
-        if type(event) is TextDelta or type(event) is ArgumentsDelta:
-            out[at] = type(event)(event.block, event.text, extras=left)
-            return
-        # The end of the block before says nothing about this frame.
-        if other is None and type(event) is not BlockEnd:
-            other = at
-    if other is None:
-        out.append(Carried(left))
-    else:
-        out[other] = msgspec.structs.replace(out[other], extras=left)
-
-
-def _without_usage(left: Extras, out: list[Event]) -> Extras:
-    """What is left of a whole body, without the token counts: they go with their event."""
-    last, usage = out[-1], left.members.get("usage")
-    if type(last) is not UsageSeen or not is_object(usage):
-        return left
-    out[-1] = UsageSeen(last.usage, Extras(NAME, {"usage": usage}))
-    return Extras(NAME, {name: value for name, value in left.members.items() if name != "usage"})
