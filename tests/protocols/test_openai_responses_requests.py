@@ -652,16 +652,16 @@ def test_items_go_back_in_the_clients_own_spelling() -> None:
     assert bytes(write(request).members["input"]) == spelled
     assert bytes(write(request.changed()).members["input"]) == spelled
     longer = request.changed(messages=(*request.messages, user(Text("y"))))
-    assert bytes(write(longer).members["input"][0]) == spelled[1:-1]
+    assert bytes(write(longer).members["input"]).startswith(spelled[:-1])
 
 
 def test_only_items_with_wrapped_values_are_rewritten() -> None:
     escaped = json.dumps({**OUTPUT, "call_id": call_ids.for_client("a:b", call_ids.WORDS)}).encode()
     spelled = b'{"role" : "user", "content":"\\u0041"}'
     body = b'{"model": "m", "previous_response_id": "r", "input": [%b, %b]}' % (spelled, escaped)
-    words, output = write(read_request(body, "/v1/responses")).members["input"]
-    assert bytes(words) == spelled
-    assert output == {**OUTPUT, "call_id": "a:b"}
+    written = bytes(write(read_request(body, "/v1/responses")).members["input"])
+    assert written.startswith(b"[%b, {" % spelled)
+    assert json.loads(written)[1] == {**OUTPUT, "call_id": "a:b"}
 
 
 def test_a_tool_server_reaches_gemini_by_its_address() -> None:

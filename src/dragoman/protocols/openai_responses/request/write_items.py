@@ -38,7 +38,7 @@ from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import marked_parts, missing_result, note_prefill
-from ...common.typed_json import opens_string, unchanged_array, value
+from ...common.typed_json import LazyArray, opens_string, unchanged_array, value
 from ..own import IDS, NAME, call_id_key, goes_back, is_own, summary_texts
 from .wire import TEXT_TYPES
 from .write_tools import Placed
@@ -101,7 +101,7 @@ class ItemWriter:
                 calls = (part for part in message.parts if isinstance(part, ToolCall))
                 waiting += [call for call in calls if call.id in unanswered]
         self._items += [placed.item for placed in finished]
-        return self._items if self._own else self._completed()
+        return self._spaced() if self._own else self._completed()
 
     def _unchanged(self, first: int, between: Sequence[Placed]) -> msgspec.Raw | None:
         """The client's own `input`, if it is sent as it came."""
@@ -123,6 +123,13 @@ class ItemWriter:
         if self._own:
             return set()  # a Responses client's conversation may be stored in part
         return self._kinds.keys() - {p.call_id for p in paired if type(p) is ToolResult}
+
+    def _spaced(self) -> list[Any] | msgspec.Raw:
+        """The items of a Responses client, with its white space: a prompt cache compares the beginning."""
+        for message in self._messages:
+            if message.raw is not None and isinstance(message.raw.held, LazyArray):
+                return message.raw.held.spaced(self._items)
+        return self._items
 
     def _completed(self) -> list[Any]:
         """The items of another protocol's conversation, as this protocol wants them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -38,6 +37,9 @@ _HOSTED: dict[str, Obj] = {
 }
 
 
+_LAST = 1 << 32
+
+
 class Placed(NamedTuple):
     """A finished item that is no message."""
 
@@ -60,6 +62,10 @@ class ToolWriter:
 
         The definitions of a Responses client are copied as they came: one, all of a namespace, or all.
         """
+        if tools and tools[0].extras is None and is_own(tools[0].raw):
+            whole = unchanged_array([tool.raw for tool in tools])
+            if whole is not None:
+                return whole
         written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]")) is not None]
         entries: list[tuple[Raw | None, Any]] = []
         for (namespace, _), group in groupby(written, key=lambda pair: _namespace_of(pair[0])):
@@ -78,6 +84,8 @@ class ToolWriter:
 
     def items(self, tools: Sequence[Tool]) -> list[Placed]:
         """Write the items that declare tools."""
+        if all([tool.extras is None for tool in tools]):
+            return []
         by_item: dict[str, tuple[ToolItem, list[Tool]]] = {}
         for tool in tools:
             item = declared(tool).item
@@ -217,8 +225,10 @@ def _only(references: list[Obj], mode: str) -> Obj:
     return {"type": "allowed_tools", "mode": mode, "tools": references}
 
 
-def every_definition(tools: Sequence[Tool]) -> list[Tool]:
+def every_definition(tools: Sequence[Tool]) -> Sequence[Tool]:
     """All definitions of these tools in the client's order, also those that a later one replaces."""
+    if all([tool.extras is None for tool in tools]):
+        return tools
     found = [one for tool in tools for one in (*declared(tool).earlier, tool)]
     return found if len(found) == len(tools) else sorted(found, key=_place)
 
@@ -230,7 +240,7 @@ def _place(tool: Tool) -> tuple[int, int]:
 
 
 def _at(raw: Raw | None) -> int:
-    return sys.maxsize if raw is None or raw.at is None else raw.at
+    return _LAST if raw is None or raw.at is None else raw.at
 
 
 def _namespace_of(tool: Tool) -> tuple[str | None, int]:
