@@ -84,7 +84,7 @@ class ToolWriter:
 
     def items(self, tools: Sequence[Tool]) -> list[Placed]:
         """Write the items that declare tools."""
-        if all([tool.extras is None for tool in tools]):
+        if all(tool.extras is None for tool in tools):
             return []
         by_item: dict[str, tuple[ToolItem, list[Tool]]] = {}
         for tool in tools:
@@ -227,7 +227,7 @@ def _only(references: list[Obj], mode: str) -> Obj:
 
 def every_definition(tools: Sequence[Tool]) -> Sequence[Tool]:
     """All definitions of these tools in the client's order, also those that a later one replaces."""
-    if all([tool.extras is None for tool in tools]):
+    if all(tool.extras is None for tool in tools):
         return tools
     found = [one for tool in tools for one in (*declared(tool).earlier, tool)]
     return found if len(found) == len(tools) else sorted(found, key=_place)
@@ -244,8 +244,8 @@ def _at(raw: Raw | None) -> int:
 
 
 def _namespace_of(tool: Tool) -> tuple[str | None, int]:
-    """The name of the namespace, and its definition: two may have one name."""
-    return tool.namespace, id(declared(tool).namespace)
+    """The name of the namespace, and the place of its definition: two may have one name."""
+    return tool.namespace, _at(declared(tool).namespace)
 
 
 def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
