@@ -146,8 +146,7 @@ class ItemReader:
             return None
         if type(item) is OtherItem and item.kind in _TOOL_ITEMS and _tools_in(item):
             found = item.kind != _ADDITIONAL_TOOLS
-            place = ToolItem(raw, item.members, _path(at), len(self._messages), found)
-            self.tool_items.append(place)
+            self.tool_items.append(ToolItem(raw, len(self._messages), found))
             if not found:
                 return None  # `read_tools` reads them
         return _READERS[type(item)](item, raw, at)

@@ -57,8 +57,8 @@ def read_tools(body: Obj, items_with_tools: Iterable[ToolItem]) -> tuple[Tool, .
     for tool in [] if body.get("tools") is None else _listed(body["tools"], "tools"):
         _add(tools, tool)
     for item in items_with_tools:
-        given = optional(item.members.get("tools", msgspec.UNSET))
-        for tool in [] if given is None else _listed(given, f"{item.where}.tools"):
+        where = f"input[{item.raw.at}]"
+        for tool in _listed(members_of(item.raw.value, where)["tools"], f"{where}.tools"):
             # A tool that a search found may be declared as deferred already: then the declaration stays.
             if not (item.found and _identity(tool) in tools):
                 _add(tools, with_place(tool, item=item))

@@ -113,8 +113,6 @@ class ToolItem(msgspec.Struct, frozen=True, gc=False):
     """An input item that declares tools."""
 
     raw: Raw
-    members: dict[str, msgspec.Raw]
-    where: str
     before: int
     """The number of messages before it."""
     found: bool

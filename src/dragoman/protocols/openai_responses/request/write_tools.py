@@ -35,8 +35,6 @@ _HOSTED: dict[str, Obj] = {
     # OpenAI requires the container.
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
 }
-
-
 _LAST = 1 << 32
 
 
@@ -69,16 +67,15 @@ class ToolWriter:
         written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]")) is not None]
         entries: list[tuple[Raw | None, Any]] = []
         for (namespace, _), group in groupby(written, key=lambda pair: _namespace_of(pair[0])):
-            pairs = [(tool.raw if is_own(tool.raw) else None, tool, definition) for tool, definition in group]
+            pairs = list(group)
             if namespace is None:
-                entries += [(raw, definition) for raw, _, definition in pairs]
+                entries += [(tool.raw if is_own(tool.raw) else None, written) for tool, written in pairs]
                 continue
-            around, first = declared(pairs[0][1]).namespace, pairs[0][1]
-            if around is not None and unchanged_array([raw for raw, _, _ in pairs]) is not None:
+            first, around = pairs[0][0], declared(pairs[0][0]).namespace
+            if around is not None and unchanged_array([tool.raw for tool, _ in pairs]) is not None:
                 entries.append((around, around.value))
             else:
-                definitions = [definition for _, _, definition in pairs]
-                entries.append((None, _namespace(first) | {"tools": definitions}))
+                entries.append((None, _namespace(first) | {"tools": [written for _, written in pairs]}))
         whole = unchanged_array([raw for raw, _ in entries])
         return [definition for _, definition in entries] if whole is None else whole
 
@@ -86,18 +83,19 @@ class ToolWriter:
         """Write the items that declare tools."""
         if all(tool.extras is None for tool in tools):
             return []
-        by_item: dict[str, tuple[ToolItem, list[Tool]]] = {}
+        by_item: dict[int | None, tuple[ToolItem, list[Tool]]] = {}
         for tool in tools:
             item = declared(tool).item
             if item is not None and not item.found:
-                by_item.setdefault(item.where, (item, []))[1].append(tool)
+                by_item.setdefault(item.raw.at, (item, []))[1].append(tool)
         result: list[Placed] = []
-        for item, inside in sorted(by_item.values(), key=lambda entry: entry[0].raw.at or 0):
+        for item, inside in sorted(by_item.values(), key=lambda entry: _at(entry[0].raw)):
             definitions = self.tools(inside)
             if isinstance(definitions, msgspec.Raw):
                 result.append(Placed(item.before, item.raw, item.raw.value))
             else:
-                result.append(Placed(item.before, None, {**item.members, "tools": definitions}))
+                members = members_of(item.raw.value, "input")
+                result.append(Placed(item.before, None, {**members, "tools": definitions}))
         return result
 
     def choice(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
