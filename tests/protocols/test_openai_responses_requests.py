@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -625,8 +626,6 @@ def test_a_changed_request_keeps_its_other_members(sample: Obj) -> None:
     sample = json.loads(json.dumps(sample))
     body = write(read(sample).changed(stream=False), model=sample["model"]).body
     sample.pop("stream", None)
-    if sample["input"][0].get("type") == "additional_tools":
-        del sample["input"][0]["id"]  # the item is rebuilt
     assert body == sample
 
 
@@ -652,16 +651,18 @@ def test_items_go_back_in_the_clients_own_spelling() -> None:
     spelled = b'[{"role" : "user", "content":"\\u0041", "odd": 1.50e2}]'
     request = read_request(b'{"model": "m", "input": %b}' % spelled, "/v1/responses")
     assert bytes(write(request).members["input"]) == spelled
-    assert bytes(write(request.changed()).members["input"][0]) == spelled[1:-1]
+    assert bytes(write(request.changed()).members["input"]) == spelled
+    longer = request.changed(messages=(*request.messages, user(Text("y"))))
+    assert bytes(write(longer).members["input"]).startswith(spelled[:-1])
 
 
 def test_only_items_with_wrapped_values_are_rewritten() -> None:
     escaped = json.dumps({**OUTPUT, "call_id": call_ids.for_client("a:b", call_ids.WORDS)}).encode()
     spelled = b'{"role" : "user", "content":"\\u0041"}'
     body = b'{"model": "m", "previous_response_id": "r", "input": [%b, %b]}' % (spelled, escaped)
-    words, output = write(read_request(body, "/v1/responses")).members["input"]
-    assert bytes(words) == spelled
-    assert output == {**OUTPUT, "call_id": "a:b"}
+    written = bytes(write(read_request(body, "/v1/responses")).members["input"])
+    assert written.startswith(b"[%b, {" % spelled)
+    assert json.loads(written)[1] == {**OUTPUT, "call_id": "a:b"}
 
 
 def test_a_tool_server_reaches_gemini_by_its_address() -> None:
@@ -1498,3 +1499,226 @@ def test_reasoning_ids_of_our_encoder_never_reach_the_upstream() -> None:
     request = read_items(said, made_up, kept, CALL, OUTPUT)
     for version in (request, request.changed()):
         assert write(version).body["input"] == [said, kept, CALL, OUTPUT]
+
+
+# --- members that nobody knows --------------------------------------------------------------------
+
+
+def marked(given: Any, path: str = "") -> Any:
+    """A copy with an unknown member, unlike any other, in every object."""
+    if isinstance(given, list):
+        return [marked(value, f"{path}.{at}") for at, value in enumerate(given)]
+    if not isinstance(given, dict):
+        return given
+    inner = {key: marked(value, f"{path}.{key}") for key, value in given.items()}
+    return inner | {"x_nobody": {"at": path, "n": [1.5e300, None, {}]}}
+
+
+ESCAPED = call_ids.for_client("functions.f:0", call_ids.WORDS)
+TEXTS = [{"type": "summary_text", "text": "A"}, {"type": "summary_text", "text": ""}]
+LISTED_OUTPUT: list[Any] = [
+    {"type": "input_text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}},
+    {"type": "output_text", "text": "b", "annotations": []},
+    {"type": "input_image", "image_url": "data:image/png;base64,iVBO", "detail": "auto"},
+    {"type": "new", "text": "c"},
+    {"type": "new"},
+]
+# What a client sends with the id `ESCAPED`, besides the unknown members.
+HOLDING_AN_ID: dict[str, Obj] = {
+    "call": {**CALL, "id": "fc_1", "status": "completed", "namespace": "n"},
+    "call with null": {**CALL, "id": "item_1", "namespace": None, "arguments": ""},
+    "freeform call": {"type": "custom_tool_call", "id": "ctc_1", "name": "p", "input": "*** Begin"},
+    "shell": {**SHELL_CALL, "environment": {"type": "local"}},
+    "local shell": LOCAL_SHELL_CALL,
+    "opaque call": {"type": "computer_call", "id": "cu_1", "actions": [{"type": "wait"}]},
+}
+RESULTS: dict[str, Obj] = {
+    "text": {"type": "function_call_output", "id": "fco_1", "output": "ok", "status": "completed"},
+    "nothing": {"type": "function_call_output", "output": ""},
+    "null": {"type": "function_call_output", "output": None},
+    "list": {"type": "function_call_output", "output": LISTED_OUTPUT},
+    "texts": {"type": "custom_tool_call_output", "output": LISTED_OUTPUT[:1], "name": "p"},
+    "local shell": {"type": "local_shell_call_output", "output": "{}"},
+    "shell": {"type": "shell_call_output", "output": [{"stdout": "a", "outcome": {"type": "timeout"}}]},
+    "opaque": {"type": "computer_call_output", "output": {"type": "computer_screenshot"}},
+}
+CALLED_BY = {
+    "texts": "freeform call",
+    "local shell": "local shell",
+    "shell": "shell",
+    "opaque": "opaque call",
+}
+
+
+def with_id(item: Obj, id: str) -> Obj:
+    key = "id" if item["type"] == "local_shell_call_output" else "call_id"
+    return {**item, key: id}
+
+
+def versions(request: Request) -> list[Request]:
+    """The request as it is, and changed in ways that leave its own messages as they are."""
+    longer = (*request.messages, user(Text("More")))
+    with_body = msgspec.structs.replace(request, messages=longer)
+    return [request, request.changed(), request.changed(messages=longer), with_body]
+
+
+MORE = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "More"}]}
+SAID = {"role": "user", "content": [{"type": "input_text", "text": "x"}, {"type": "new", "a": 1}]}
+ANSWERED = {"type": "message", "id": "msg_1", "role": "assistant", "content": "y", "phase": "commentary"}
+
+
+def check_input(request: Request, expected: list[Obj]) -> None:
+    as_is, changed, *longer = versions(request)
+    for version in (as_is, changed):
+        assert write(version).body["input"] == expected
+    for version in longer:
+        assert write(version).body["input"] == [*expected, MORE]
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_unknown_members_survive_in_every_object(sample: Obj) -> None:
+    sample = marked({**sample, "text": {**sample.get("text", {}), "format": {"type": "text"}}})
+    assert write(read(sample), model=sample["model"]).body == sample
+    sample.pop("tool_choice", None)
+    for version in versions(read(sample)):
+        body = write(version, model=sample["model"]).body
+        if body["input"] != sample["input"]:
+            assert body["input"].pop() == MORE
+        assert body == sample
+
+
+@pytest.mark.parametrize("format", [{"type": "json_object"}, {"type": "json_schema", "name": "a"}])
+def test_unknown_members_of_settings_survive(format: Obj) -> None:
+    if format["type"] == "json_schema":
+        format = {**format, "schema": {"type": "object"}, "strict": True, "description": "A."}
+    settings = {"text": {"format": format, "verbosity": "low"}, "reasoning": {"effort": "low"}}
+    body = marked({"model": "m", "input": [SAID], **settings})
+    for version in versions(read(body))[:2]:
+        assert write(version, model="m").body == body
+
+
+@pytest.mark.parametrize("name", HOLDING_AN_ID)
+def test_an_item_with_an_escaped_id_keeps_its_other_members(name: str) -> None:
+    item = marked(HOLDING_AN_ID[name])
+    own, *around = with_id(item, "functions.f:0"), marked(SAID), marked(ANSWERED)
+    given = [around[0], with_id(item, ESCAPED), around[1]]
+    request = read_items(*given)
+    assert request.messages[1].raw is None
+    check_input(request, [around[0], own, around[1]])
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_with_an_escaped_id_keeps_its_other_members(name: str) -> None:
+    call, result = marked(HOLDING_AN_ID[CALLED_BY.get(name, "call")]), marked(RESULTS[name])
+    request = read_items(marked(SAID), with_id(call, ESCAPED), with_id(result, ESCAPED), marked(ANSWERED))
+    own = [with_id(item, "functions.f:0") for item in (call, result)]
+    check_input(request, [marked(SAID), *own, marked(ANSWERED)])
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {},
+        {"status": None, "content": None},
+        {"summary": TEXTS, "content": [{"type": "reasoning_text", "text": "B"}]},
+        {"summary": TEXTS[:1] * 2},
+        {"summary": [], "content": [{"type": "reasoning_text", "text": "B"}]},
+    ],
+)
+def test_reasoning_in_an_envelope_keeps_its_other_members(beside: Obj) -> None:
+    for members in (beside, marked(beside)):
+        item = {**carrier(OWN), **members}
+        request = read_items(marked(SAID), item, marked(ANSWERED))
+        own = {**item, "id": "rs_7", "encrypted_content": "gAAA"}
+        check_input(request, [marked(SAID), own, marked(ANSWERED)])
+        assert write(request, issuer="azure").body["input"] == [marked(SAID), marked(ANSWERED)]
+        elsewhere = read_items(marked(SAID), {**carrier(FOREIGN), **members}, marked(ANSWERED))
+        check_input(elsewhere, [marked(SAID), marked(ANSWERED)])
+
+
+def test_a_call_with_a_seal_of_another_protocol_keeps_its_other_members() -> None:
+    call = marked({**CALL, "id": "fc_1", "namespace": "n"})
+    request = read_items(carrier(FOREIGN, ESCAPED), with_id(call, ESCAPED), marked(ANSWERED))
+    (called,) = request.messages[0].parts
+    assert isinstance(called, ToolCall)
+    assert called.seal == FOREIGN
+    check_input(request, [with_id(call, "functions.f:0"), marked(ANSWERED)])
+
+
+def test_an_id_that_only_the_store_knows_keeps_the_other_members() -> None:
+    """The store replaces the hash of an id by the id, so the item is written from its parts."""
+    hashed = call_ids.for_client("x" * 100, call_ids.WORDS)
+    item = marked(with_id(HOLDING_AN_ID["call"], hashed))
+    request = read_items(marked(SAID), item)
+    check_input(request, [marked(SAID), item])
+    said, called = request.messages
+    (call,) = called.parts
+    assert isinstance(call, ToolCall)
+    renamed = Message("assistant", (msgspec.structs.replace(call, id="x" * 100),))
+    written = write(request.changed(messages=(said, renamed))).body["input"]
+    assert written == [marked(SAID), with_id(item, "x" * 100)]
+
+
+def test_a_conversation_that_holds_only_values_of_dragoman_is_still_a_responses_clients() -> None:
+    request = read_items(with_id(CALL, ESCAPED), truncation="auto").changed()
+    body = write(request).body
+    assert (body["truncation"], "include" in body) == ("auto", False)
+
+
+def test_later_items_do_not_change_the_bytes_of_earlier_ones() -> None:
+    turns = [
+        [marked(SAID), {**carrier(OWN), "status": None}],
+        [with_id(marked(HOLDING_AN_ID["call"]), ESCAPED)],
+        [with_id(marked(RESULTS["list"]), ESCAPED)],
+        [carrier(FOREIGN), marked(ANSWERED), marked(SAID)],
+    ]
+    for separators in ((", ", ": "), (",", ":"), (" ,\n ", " : ")):
+        given: list[Obj] = []
+        before = b"["
+        for turn in turns:
+            given += turn
+            body = json.dumps({"model": "m", "input": given}, separators=separators).encode()
+            written = bytes(write(read_request(body, "/v1/responses")).members["input"])
+            assert written.startswith(before)
+            before = written[:-1]
+
+
+# --- tools in the input ---------------------------------------------------------------------------
+
+MORE_TOOLS = {"type": "namespace", "name": "n", "description": "N.", "tools": [APPLY_PATCH, SHELL]}
+
+
+def declaring(*tools: Obj, id: str) -> Obj:
+    return marked({"type": "additional_tools", "id": id, "role": "developer", "tools": list(tools)})
+
+
+def test_items_that_declare_tools_stay_in_their_places() -> None:
+    """Also if a later definition replaces an earlier one: a changed beginning would miss the prompt cache."""
+    search = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+    given = [
+        declaring(SHELL, MORE_TOOLS, id="at_1"),
+        marked(SAID),
+        with_id(marked(CALL), ESCAPED),
+        declaring(MORE_TOOLS, search, id="at_2"),
+        declaring(id="at_3"),
+        marked(ANSWERED),
+        declaring({**SHELL, "description": "Newer."}, id="at_4"),
+    ]
+    tools = marked([APPLY_PATCH, SHELL, {"type": "namespace", "name": "empty", "tools": []}])
+    request = read_items(*given, tools=tools)
+    names = [(tool.namespace, tool.name) for tool in request.tools if tool.kind != "hosted"]
+    assert len(names) == len({*names}) == 4
+    expected = [*given[:2], with_id(marked(CALL), "functions.f:0"), *given[3:]]
+    check_input(request, expected)
+    for version in versions(request):
+        assert write(version).body["tools"] == tools
+    # One tool less: its item is written anew, the others stay.
+    fewer = request.changed(tools=tuple(tool for tool in request.tools if tool.hosted != "web_search"))
+    del expected[3]["tools"][1]
+    assert write(fewer).body["input"] == expected
+
+
+def test_a_tool_that_was_taken_out_leaves_no_choice() -> None:
+    request = read_items(SAID, tools=[{"type": "web_search"}], tool_choice="auto")
+    without = msgspec.structs.replace(request, tools=())
+    assert write(without).body == {"model": "gpt-6", "input": [SAID]}

@@ -41,14 +41,6 @@ def summary_of(encrypted: object) -> str | None:
     return _PREAMBLE + data[len(_MAGIC) :].decode("utf-8", "replace")
 
 
-def as_message(item: Obj) -> Obj:
-    """A compaction item for a Responses upstream: an item of Dragoman becomes a message."""
-    summary = summary_of(item.get("encrypted_content"))
-    if summary is None:
-        return item
-    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
-
-
 def compaction_request(body: Obj) -> Obj:
     """Turn a compaction request into an ordinary request: the same conversation with a trigger at the end."""
     given = body.get("input")

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ...model.messages import Search, Source, plain_text
+from ...model.messages import Search, Source
 from ..common.fields import Obj, is_array, is_object
-from ..common.searches import call_of, result_of
 
 ITEM = "web_search_call"
 PREFIX = "ws_dgm"
@@ -63,16 +62,3 @@ def _source(page: Obj) -> Source:
         title if isinstance(title, str) else "",
         text if isinstance(text, str) else "",
     )
-
-
-def as_items(item: Any) -> list[Obj]:
-    """A search of Dragoman as an ordinary call and its output; empty for any other item."""
-    # OpenAI did not issue this id, so the item must not look like one of its own.
-    if not is_object(item) or item.get("type") != ITEM or not is_own(item):
-        return []
-    search = search_of(item)
-    call, result = call_of(search), result_of(search)
-    return [
-        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments},
-        {"type": "function_call_output", "call_id": call.id, "output": plain_text(result.parts)},
-    ]

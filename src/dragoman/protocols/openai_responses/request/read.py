@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -32,9 +32,9 @@ from ...common.typed_json import (
     value,
 )
 from ..own import NAME
-from .read_items import ItemReader, decode_items, is_reference, is_trigger
+from .read_items import ItemReader, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
-from .wire import OtherItem
+from .wire import OtherItem, decode_items
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
 _UNDECODED = frozenset({"input", "tools"})
@@ -66,6 +66,7 @@ NEUTRAL = frozenset(
 )
 # Of these objects, the neutral request covers only the named members.
 _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
+_FORMAT = frozenset({"type", "name", "description", "schema", "strict"})
 
 
 @reads_body
@@ -75,10 +76,11 @@ def read_request(body: Body, path: str = "") -> Request:
     previous = _previous(fields)
     given = _input_items(fields)
     decoded = decode_items(given)
-    others = [(f"input[{at}]", item) for at, item in enumerate(decoded) if type(item) is OtherItem]
-    elsewhere = previous is not None or any(is_reference(item) for _, item in others)
-    tools = read_tools(fields, others)
-    messages, wrapped = ItemReader(history_elsewhere=elsewhere).read(decoded, given)
+    others = [item for item in decoded if type(item) is OtherItem]
+    elsewhere = previous is not None or any(map(is_reference, others))
+    reader = ItemReader(history_elsewhere=elsewhere)
+    messages = reader.read(decoded, given)
+    tools = read_tools(fields, reader.tool_items)
     return Request(
         model=need_string(fields, "model", ""),
         messages=(*_instructions(fields), *_text_input(fields), *messages),
@@ -87,11 +89,11 @@ def read_request(body: Body, path: str = "") -> Request:
             read_settings(fields),
             tool_choice=read_tool_choice(fields, tools, elsewhere),
             previous_response_id=previous,
-            compact=any(is_trigger(item) for _, item in others),
+            compact=any(map(is_trigger, others)),
         ),
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),
-        raw=Raw(NAME, fields, wrapped),
+        raw=Raw(NAME, fields),
     )
 
 
@@ -119,7 +121,7 @@ def _text_input(body: Obj) -> tuple[Message, ...]:
     if given is None or not opens_string(given):
         return ()
     text: str = value(given, "input")
-    return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, text)),)
+    return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, given)),)
 
 
 def _input_items(body: Obj) -> LazyArray:
@@ -209,4 +211,15 @@ def _extras(body: Obj) -> Obj | None:
         rest = {k: v for k, v in given.items() if k not in understood} if is_object(given) else {}
         if rest:
             extras[key] = rest
+    if unknown := _unknown_of_format(body.get("text")):
+        extras["text"] = {**extras.get("text", {}), "format": unknown}
     return extras or None
+
+
+def _unknown_of_format(text: Any) -> Obj:
+    """The unknown members of `text.format`. The neutral request has no plain text format: it stays whole."""
+    given = text.get("format") if is_object(text) else None
+    if not is_object(given):
+        return {}
+    unknown = {key: value for key, value in given.items() if key not in _FORMAT}
+    return given if unknown and given.get("type") == "text" else unknown

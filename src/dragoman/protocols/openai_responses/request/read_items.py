@@ -6,7 +6,8 @@ that other items carry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import msgspec
@@ -21,34 +22,22 @@ from ....model.messages import (
     Raw,
     Role,
     Seal,
+    Search,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
 )
-from ...common.call_ids import from_client
-from ...common.fields import reject
+from ...common.call_ids import OURS, from_client
+from ...common.fields import Obj, reject
 from ...common.sealed_reasoning import Envelope, from_slot
 from ...common.searches import with_calls
 from ...common.turns import refuse_stray
-from ...common.typed_json import (
-    LazyArray,
-    Members,
-    Reader,
-    as_json,
-    bad_request,
-    mark_wrapped,
-    member,
-    members_of,
-    optional,
-    value,
-)
+from ...common.typed_json import LazyArray, bad_request, items, members_of, optional, value
 from .. import builtins, compaction, searches
-from ..own import NAME
+from ..own import NAME, call_id_key, summary_texts
 from .read_parts import output_part, read_part, read_text
-from .restore import call_id_key, is_made_up
 from .wire import (
-    ITEM_TYPES,
     AnyItem,
     AnyMessageItem,
     CallItem,
@@ -57,13 +46,14 @@ from .wire import (
     FunctionCall,
     FunctionOutput,
     InputText,
-    KnownItem,
     MessageItem,
     OtherItem,
     OutputItem,
     OutputText,
     ReasoningItem,
     Summary,
+    ToolItem,
+    decode_item,
 )
 
 _ROLES: dict[str, Role] = {
@@ -76,65 +66,31 @@ Place = int | str
 """The index of an item in `input`, or its path. It is only used in errors."""
 
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
+# Items with tools: the code mode of Codex has no top-level `tools`, and the output of a tool search holds the
+# definitions that it found.
+_ADDITIONAL_TOOLS = "additional_tools"
+_TOOL_ITEMS = (_ADDITIONAL_TOOLS, "tool_search_output")
+# `ItemIds.mint` makes ids of this form. OpenAI's own ids have one underscore.
+_MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
+# The members of an item that its neutral form holds.
+_FUNCTION_CALL = frozenset({"type", "call_id", "namespace", "name", "arguments"})
+_CUSTOM_CALL = frozenset({"type", "call_id", "namespace", "name", "input"})
+_RESULT = frozenset({"type", "call_id", "output"})
+_REASONING = frozenset({"type", "id", "encrypted_content"})
+_NONE = msgspec.Raw(b"[]")
+_EMPTY = (msgspec.Raw(b"null"), msgspec.Raw(b'""'), _NONE)
+_NO_MEMBERS = Extras(NAME, {})
+"""It says that the message came in this protocol."""
 # The endings of item types that come from the client, among the types that only this protocol has.
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
-_decode = msgspec.json.Decoder(KnownItem).decode
-_decode_all = msgspec.json.Decoder(list[KnownItem]).decode
 _decode_summaries = msgspec.json.Decoder(list[Summary]).decode
-_any_message = Reader(AnyMessageItem)
 
 
 def read_item(raw: msgspec.Raw, where: str) -> Message:
     """Read the input item at `where`. An item without neutral meaning becomes an `Opaque`."""
-    item = _decoded(raw, where)
+    item = decode_item(raw, where)
     return _READERS[item.__class__](item, Raw(NAME, raw), where)
-
-
-def decode_items(listed: LazyArray) -> list[AnyItem]:
-    """Decode the items of `input` as structs."""
-    return list(listed.decoded(_decode_all, _decoded))
-
-
-def _decoded(raw: msgspec.Raw, where: str) -> AnyItem:
-    try:
-        return _decode(raw)
-    except msgspec.ValidationError as error:
-        return _unusual(raw, where, error)
-
-
-def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
-    """Decode an item that is not a `KnownItem`. `error` is the reason."""
-    members = members_of(raw, where)
-    kind = _type(members, where)
-    if not kind:
-        return _untyped(raw, members, where)
-    if kind == "message":
-        return _any_message.read(raw, where)
-    if kind not in ITEM_TYPES:
-        return OtherItem(kind, members)
-    # OpenAI allows an output without `call_id` that answers no single call. No other protocol has that.
-    if kind == "function_call_output" and optional(members.get("call_id", msgspec.UNSET)) is None:
-        return OtherItem(kind, members)
-    raise bad_request(error, where) from None
-
-
-def _type(members: Members, where: str) -> str:
-    given = optional(members.get("type", msgspec.UNSET))
-    return "" if given is None else member(members, "type", str, where)
-
-
-def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
-    """Decode an item without `type`: a message, or an item reference (`{"id": …}`).
-
-    The AI SDK, pi, openai-agents, pydantic-ai and OpenAI's own SDK leave out `type` on messages.
-    """
-    if "role" in members:
-        rest = {key: given for key, given in members.items() if key != "type"}
-        return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
-    if "id" not in members:
-        reject("is required", where, "type")
-    return OtherItem("item_reference", dict(members))
 
 
 def is_reference(item: OtherItem) -> bool:
@@ -152,14 +108,14 @@ class ItemReader:
         self._carried: dict[str, Seal] = {}
         """Seals of calls, by call id. A call item has no slot for a seal, so an empty reasoning item before
         the call carries it."""
+        self._messages: list[Message] = []
+        self.tool_items: list[ToolItem] = []
 
-    def read(self, items: Sequence[AnyItem], listed: LazyArray) -> tuple[list[Message], bool]:
-        """Read `items`, which were decoded from `listed`. Also returns whether any message is wrapped."""
-        messages: list[Message] = []
-        wrapped = False
-        calls = self._calls
+    def read(self, items: Sequence[AnyItem], listed: LazyArray) -> list[Message]:
+        """Read `items`, which were decoded from `listed`."""
+        messages, calls = self._messages, self._calls
         for at, item in enumerate(items):
-            kind, raw = type(item), Raw(NAME, listed, False, at)
+            kind, raw = type(item), Raw(NAME, listed, at=at)
             if kind is ReasoningItem or kind is OtherItem:
                 message = self._rare(item, raw, at)
                 if message is None:
@@ -173,13 +129,11 @@ class ItemReader:
                     calls.add(part.id)
                 elif type(part) is ToolResult and part.call_id not in calls and not self._elsewhere:
                     message = self._unpaired(part, item, raw, at)
+                elif type(part) is Search:
+                    messages += with_calls([message])
+                    continue
             messages.append(message)
-            wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
-        if wrapped:
-            messages = with_calls(messages)
-        if self._carried:
-            return [self._with_seal(message) for message in messages], True
-        return messages, wrapped
+        return [self._with_seal(message) for message in messages] if self._carried else messages
 
     def _rare(self, item: AnyItem, raw: Raw, at: int) -> Message | None:
         """Read the item; None if it only holds tools, or the seal of a call."""
@@ -187,11 +141,14 @@ class ItemReader:
             envelope = _envelope(item)
             if envelope is None or not envelope.call:
                 return _reasoned(item, envelope, raw, at)
-            self._carried[envelope.call] = envelope.seal
+            # It may be the client's id of the call, or the upstream's.
+            self._carried[from_client(envelope.call)] = self._carried[envelope.call] = envelope.seal
             return None
-        # The code mode of Codex declares its tools in this item. `read_tools` reads them.
-        if type(item) is OtherItem and item.kind == "additional_tools":
-            return None
+        if type(item) is OtherItem and item.kind in _TOOL_ITEMS and _tools_in(item):
+            found = item.kind != _ADDITIONAL_TOOLS
+            self.tool_items.append(ToolItem(raw, len(self._messages), found))
+            if not found:
+                return None  # `read_tools` reads them
         return _READERS[type(item)](item, raw, at)
 
     def _unpaired(self, result: ToolResult, item: AnyItem, raw: Raw, at: int) -> Message:
@@ -203,18 +160,28 @@ class ItemReader:
 
     def _with_seal(self, message: Message) -> Message:
         match message.parts:
-            case (ToolCall() as call,):
-                seal = self._carried.get(call.id) or self._carried.get(_wire_id(message))
+            case (ToolCall(id=id) as call,) if id in self._carried:
+                sealed = msgspec.structs.replace(call, seal=self._carried[id])
+                return msgspec.structs.replace(message, parts=(sealed,))
             case _:
                 return message
-        if seal is None:
-            return message
-        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(call, seal=seal),))
 
 
-def _wire_id(message: Message) -> str:
-    """The call id that the client has."""
-    return message.raw.parsed["call_id"] if message.raw is not None else ""
+def _tools_in(item: OtherItem) -> bool:
+    """Does the item declare any tools?"""
+    given = optional(item.members.get("tools", msgspec.UNSET))
+    return given is not None and bool(items(given, "tools"))
+
+
+def _alone(role: Role, part: Part, raw: Raw, *, kept: bool) -> Message:
+    """A message of one part. An item with a value of Dragoman is not `kept`: its part holds the rest."""
+    return Message(role, (part,), None, raw) if kept else Message(role, (part,), extras=_NO_MEMBERS)
+
+
+def _unknown(raw: Raw, understood: Container[str]) -> Obj:
+    """The members of an item that its neutral form does not hold. Empty ones have none."""
+    members = members_of(raw.value, "input")
+    return {key: given for key, given in members.items() if key not in understood or given in _EMPTY}
 
 
 def _path(where: Place) -> str:
@@ -258,15 +225,28 @@ def _envelope(item: ReasoningItem) -> Envelope | None:
 
 def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: Raw, where: Place) -> Message:
     if envelope is not None:
-        seal, wrapped = envelope.seal, envelope.seal.data != item.encrypted_content
+        seal, kept = envelope.seal, envelope.seal.data == item.encrypted_content
+    elif item.id is not None and _MADE_UP.fullmatch(item.id):
+        # Visible reasoning of a model without encrypted content. The upstream does not know the id.
+        seal, kept = None, False
     else:
         # With `store: true`, the provider keeps the reasoning, and the item has only the id.
-        seal, wrapped = Seal(NAME, "", item.id) if item.id else None, is_made_up(item.id)
+        seal, kept = Seal(NAME, "", item.id) if item.id else None, True
     words = _words(item.summary or ())
     if not words and (content := optional(item.content)) is not None:
         words = _words(_summaries(content, where))
-    thinking = Thinking(SEPARATOR.join(words), seal, None, words if len(words) > 1 else ())
-    return Message("assistant", (thinking,), None, mark_wrapped(raw) if wrapped else raw)
+    extras = None if kept else _beside_reasoning(raw, words)
+    thinking = Thinking(SEPARATOR.join(words), seal, extras, words if len(words) > 1 else ())
+    return _alone("assistant", thinking, raw, kept=kept)
+
+
+def _beside_reasoning(raw: Raw, words: Sequence[str]) -> Extras | None:
+    """The members of a reasoning item besides its seal, and its summary if that is more than `words`."""
+    unknown = _unknown(raw, _REASONING)
+    given: Any = value(unknown.pop("summary", _NONE), "summary")
+    if given != summary_texts(words):
+        unknown["summary"] = given
+    return Extras(NAME, unknown) if unknown else None
 
 
 def _words(summaries: Sequence[Summary]) -> tuple[str, ...]:
@@ -281,29 +261,38 @@ def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
 
 
 def _call(item: CallItem, raw: Raw, where: Place) -> Message:
-    id = from_client(item.call_id)
+    custom, kept = type(item) is CustomCall, not item.call_id.startswith(OURS)
+    members: Obj = {} if kept else _unknown(raw, _CUSTOM_CALL if custom else _FUNCTION_CALL)
+    if item.id:
+        members["id"] = item.id
     call = ToolCall(
-        id=id,
+        id=from_client(item.call_id),
         name=item.name,
         arguments=item.arguments or "",
-        kind="custom" if type(item) is CustomCall else "function",
+        kind="custom" if custom else "function",
         namespace=item.namespace,
-        extras=Extras(NAME, {"id": item.id}) if item.id else None,
+        extras=Extras(NAME, members) if members else None,
     )
-    return Message("assistant", (call,), None, raw if id == item.call_id else mark_wrapped(raw))
+    return _alone("assistant", call, raw, kept=kept)
 
 
 def _output(item: OutputItem, raw: Raw, where: Place) -> Message:
-    id = from_client(item.call_id)
-    output = item.output
+    kept, output = not item.call_id.startswith(OURS), item.output
     if isinstance(output, str):
         parts: tuple[Text | Media, ...] = (Text(output),) if output else ()
     else:
         listed = enumerate(output or ())
-        parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
-    kind = "custom" if type(item) is CustomOutput else "function"
-    result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
-    return Message("user", (result,), None, raw if id == item.call_id else mark_wrapped(raw))
+        parts = tuple(
+            [output_part(part, f"{_path(where)}.output[{at}]", keep=not kept) for at, part in listed]
+        )
+    result = ToolResult(
+        call_id=from_client(item.call_id),
+        parts=parts,
+        name=item.name,
+        kind="custom" if type(item) is CustomOutput else "function",
+        extras=None if kept else Extras(NAME, _unknown(raw, _RESULT)),
+    )
+    return _alone("user", result, raw, kept=kept)
 
 
 def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
@@ -312,7 +301,7 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
     if item.kind == compaction.ITEM:
         return _compacted(item, raw, path)
     if item.kind == searches.ITEM and searches.is_own(given := value(raw.value, path)):
-        return Message("assistant", (searches.search_of(given),), None, mark_wrapped(raw))
+        return _alone("assistant", searches.search_of(given), raw, kept=False)
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
         part = builtins.read_call(value(raw.value, path), path)
@@ -320,17 +309,19 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
         part = builtins.read_output(value(raw.value, path), path)
     if part is None:
         return _opaque(item, raw)
-    role: Role = "assistant" if isinstance(part, ToolCall) else "user"
-    return Message(role, (part,), None, mark_wrapped(raw) if _has_escaped_id(item) else raw)
+    kept = not _call_id(item).startswith(OURS)
+    if not kept:
+        # It has its own type, so it is written from its members, and not as an ordinary call or output.
+        members = {**item.members, call_id_key(item.kind, item.members): from_client(_call_id(item))}
+        part = msgspec.structs.replace(part, extras=Extras(NAME, members))
+    return _alone("assistant" if isinstance(part, ToolCall) else "user", part, raw, kept=kept)
 
 
 def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
     """Read a compaction item. The summary of Dragoman becomes text, any other item stays opaque."""
     data = item.members.get("encrypted_content")
     summary = None if data is None else compaction.summary_of(value(data, path))
-    if summary is None:
-        return _opaque(item, raw)
-    return Message("user", (Text(summary),), None, mark_wrapped(raw))
+    return _opaque(item, raw) if summary is None else _alone("user", Text(summary), raw, kept=False)
 
 
 def is_trigger(item: OtherItem) -> bool:
@@ -339,15 +330,20 @@ def is_trigger(item: OtherItem) -> bool:
 
 
 def _opaque(item: OtherItem, raw: Raw) -> Message:
-    kept = mark_wrapped(raw) if _has_escaped_id(item) else raw
     role: Role = "user" if item.kind.endswith(_FROM_CLIENT) else "assistant"
-    return Message(role, (Opaque(kept, item.kind),), None, kept)
+    id = _call_id(item)
+    own = from_client(id)
+    kept = own == id
+    if not kept:
+        raw = Raw(NAME, {**item.members, call_id_key(item.kind, item.members): own})
+    return _alone(role, Opaque(raw, item.kind), raw, kept=kept)
 
 
-def _has_escaped_id(item: OtherItem) -> bool:
+def _call_id(item: OtherItem) -> str:
+    """The id of the call that the item is, or answers."""
     given = item.members.get(call_id_key(item.kind, item.members))
     id = None if given is None else value(given, "call_id")
-    return isinstance(id, str) and from_client(id) != id
+    return id if isinstance(id, str) else ""
 
 
 _PAIRED = frozenset({FunctionCall, CustomCall, FunctionOutput, CustomOutput, OtherItem})

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
+from ....model.messages import Citation, Extras, Media, Opaque, Part, Raw, Refusal, Text
 from ...common import inline_media
 from ...common.fields import Obj, integer, reject, string
 from ...common.typed_json import bad_request, member, members_of, value
 from ..own import NAME
 from .wire import (
     PART_TYPES,
+    TEXT_TYPES,
     AnyPart,
     AnyText,
     AudioPart,
@@ -29,13 +30,25 @@ _decode = msgspec.json.Decoder(AnyPart).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def output_part(raw: msgspec.Raw, where: str) -> Text | Media:
-    """Read one part of a tool's output."""
+def output_part(raw: msgspec.Raw, where: str, *, keep: bool) -> Text | Media:
+    """Read one part of a tool's output. `keep`: the members of a text are not kept elsewhere."""
     part = read_part(raw, where)
-    if isinstance(part, (Text, Media)):
+    if isinstance(part, Media):
         return part
-    # A tool result cannot contain an `Opaque`, so an unknown part becomes JSON text.
-    return Text(_encode(value(raw, where)).decode())
+    if not isinstance(part, Text):
+        # A tool result cannot contain an `Opaque`, so an unknown part becomes JSON text.
+        part = Text(_encode(value(raw, where)).decode())
+    return msgspec.structs.replace(part, extras=Extras(NAME, _unknown(raw, where))) if keep else part
+
+
+def _unknown(raw: msgspec.Raw, where: str) -> Obj:
+    """The members of a text that its neutral form does not hold. Of a part that is no text, all members."""
+    members = members_of(raw, where)
+    kind: str = value(members["type"], where)
+    if kind not in TEXT_TYPES:
+        return {**members}
+    understood = ("type", "text") if kind == "input_text" else ("text",)
+    return {key: given for key, given in members.items() if key not in understood}
 
 
 def read_part(raw: msgspec.Raw, where: str) -> Part:

@@ -23,72 +23,83 @@ from ...common.fields import (
 from ...common.search_limits import read_limits
 from ...common.searches import SEARCH
 from ...common.tool_servers import token_and_headers
-from ...common.typed_json import bad_request, items, member, members_of, need_object, optional, value
+from ...common.typed_json import LazyArray, bad_request, member, members_of, need_object, optional, value
 from ..builtins import read_builtin
 from ..own import NAME
-from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
+from .wire import (
+    TOOL_TYPES,
+    AnyTool,
+    CustomTool,
+    FunctionTool,
+    Grammar,
+    Namespace,
+    ToolItem,
+    declared,
+    with_place,
+)
 
 # Neutral names of hosted tools. For all others, the type is the name.
 _HOSTED_WORDS = {"code_interpreter": "code_execution"}
 # The member of a tool choice that holds the tool's name. Hosted tools are chosen by their type.
 _NAMED_BY = {"function": "name", "custom": "name", "mcp": "server_label"}
 _MODES = {mode.mode: mode for mode in map(ToolChoice, ("none", "auto", "required"))}
-# Items with tools: the code mode of Codex has no top-level `tools`, and the output of a tool search holds the
-# definitions that it found.
-_TOOL_ITEMS = ("additional_tools", "tool_search_output")
 _NO_GRAMMAR = Grammar()
 
 _decode = msgspec.json.Decoder(AnyTool).decode
 _Identity = tuple[str | None, str, bool]
-_Declared = dict[_Identity, Tool]
 
 _DATE = re.compile(r"_\d{4}_\d{2}_\d{2}$")
 
 
-def read_tools(body: Obj, other_items: Iterable[tuple[str, OtherItem]]) -> tuple[Tool, ...]:
-    """Read all tools that the model may call. Of two with one name, the later definition counts.
-
-    `other_items`: items that may hold tools, each with its path.
-    """
-    listed = [] if body.get("tools") is None else _listed(body["tools"], "tools")
-    declared: _Declared = {_identity(tool): tool for tool in listed}
-    for where, item in other_items:
-        given = optional(item.members.get("tools", msgspec.UNSET)) if item.kind in _TOOL_ITEMS else None
-        for tool in [] if given is None else _listed(given, f"{where}.tools"):
-            _add_from_item(declared, tool, item.kind)
-    return tuple(declared.values())
+def read_tools(body: Obj, items_with_tools: Iterable[ToolItem]) -> tuple[Tool, ...]:
+    """Read all tools that the model may call. Of two with one name, the later definition counts."""
+    tools: dict[_Identity, Tool] = {}
+    for tool in [] if body.get("tools") is None else _listed(body["tools"], "tools"):
+        _add(tools, tool)
+    for item in items_with_tools:
+        where = f"input[{item.raw.at}]"
+        for tool in _listed(members_of(item.raw.value, where)["tools"], f"{where}.tools"):
+            # A tool that a search found may be declared as deferred already: then the declaration stays.
+            if not (item.found and _identity(tool) in tools):
+                _add(tools, with_place(tool, item=item))
+    return tuple(tools.values())
 
 
 def _listed(raw: msgspec.Raw, where: str) -> list[Tool]:
-    definitions = enumerate(items(raw, where))
-    return [tool for at, item in definitions for tool in read_tool(item, f"{where}[{at}]")]
+    listed = LazyArray(raw, where)
+    definitions = enumerate(listed.items)
+    return [
+        tool
+        for at, item in definitions
+        for tool in read_tool(item, f"{where}[{at}]", Raw(NAME, listed, at=at))
+    ]
 
 
-def _add_from_item(declared: _Declared, tool: Tool, kind: str) -> None:
-    # A tool that a search found may be declared as deferred already: then the declaration stays.
-    if kind == "tool_search_output" and _identity(tool) in declared:
-        return
-    extras = {**(tool.extras or {}), "item": kind}
-    declared[_identity(tool)] = msgspec.structs.replace(tool, extras=extras)
+def _add(tools: dict[_Identity, Tool], tool: Tool) -> None:
+    identity = _identity(tool)
+    before = tools.get(identity)
+    if before is not None:
+        tool = with_place(tool, earlier=(*declared(before).earlier, before))
+    tools[identity] = tool
 
 
 def _identity(tool: Tool) -> _Identity:
     return tool.namespace, tool.name, tool.kind == "hosted"
 
 
-def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
-    """Read one entry of `tools`: a tool, or all tools of a namespace."""
-    definition = _definition(raw, where)
-    if type(definition) is not Namespace:
-        return [_tool(definition, raw, where)]
-    # The members of the namespace itself, to write it again from its tools.
-    own: Obj = value(raw, where)
-    own.pop("tools", None)
+def read_tool(json: msgspec.Raw, where: str, raw: Raw | None = None) -> list[Tool]:
+    """Read one entry of `tools`: a tool, or all tools of a namespace. `raw` is the entry as it came."""
+    definition = _definition(json, where)
+    raw = raw or Raw(NAME, json)
+    given = optional(definition.tools) if type(definition) is Namespace else None
+    inside = None if given is None else LazyArray(given, f"{where}.tools")
+    if not isinstance(definition, Namespace) or not inside:
+        return [_tool(definition, json, raw, where)]
     tools: list[Tool] = []
-    for index, item in enumerate(definition.tools or ()):
+    for index, item in enumerate(inside.items):
         at = f"{where}.tools[{index}]"
-        tool = _tool(_definition(item, at), item, at)
-        tools.append(msgspec.structs.replace(tool, namespace=definition.name, extras={"namespace": own}))
+        tool = _tool(_definition(item, at), item, Raw(NAME, inside, at=index), at)
+        tools.append(with_place(msgspec.structs.replace(tool, namespace=definition.name), namespace=raw))
     return tools
 
 
@@ -103,16 +114,16 @@ def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
         return kind
 
 
-def _tool(definition: AnyTool | str, raw: msgspec.Raw, where: str) -> Tool:
+def _tool(definition: AnyTool | str, json: msgspec.Raw, raw: Raw, where: str) -> Tool:
     if type(definition) is FunctionTool:
         return _function(definition, raw, where)
     if type(definition) is CustomTool:
         return _custom(definition, raw)
     kind = definition if isinstance(definition, str) else "namespace"
-    return _other(value(raw, where), kind, raw, where)
+    return _other(value(json, where), kind, raw, where)
 
 
-def _function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
+def _function(tool: FunctionTool, raw: Raw, where: str) -> Tool:
     parameters = optional(tool.parameters)
     if parameters is not None:
         need_object(parameters, f"{where}.parameters")
@@ -122,11 +133,11 @@ def _function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
         parameters=parameters,
         strict=tool.strict,
         deferred=tool.defer_loading or False,
-        raw=Raw(NAME, raw),
+        raw=raw,
     )
 
 
-def _custom(tool: CustomTool, raw: msgspec.Raw) -> Tool:
+def _custom(tool: CustomTool, raw: Raw) -> Tool:
     format = tool.format or _NO_GRAMMAR
     return Tool(
         name=tool.name,
@@ -135,23 +146,23 @@ def _custom(tool: CustomTool, raw: msgspec.Raw) -> Tool:
         grammar=format.definition,
         grammar_syntax=format.syntax,
         deferred=tool.defer_loading or False,
-        raw=Raw(NAME, raw),
+        raw=raw,
     )
 
 
-def _other(definition: Obj, kind: str, raw: msgspec.Raw, where: str) -> Tool:
+def _other(definition: Obj, kind: str, raw: Raw, where: str) -> Tool:
     """Read a hosted tool, or a built-in one that the client runs (`shell`, `apply_patch`, …)."""
     builtin = read_builtin(definition, kind, where)
     if builtin is not None:
-        return msgspec.structs.replace(builtin, raw=Raw(NAME, raw))
+        return msgspec.structs.replace(builtin, raw=raw)
     if kind == "mcp":
         return _server(definition, raw, where)
     word = _hosted_word(kind)
     search = read_limits(definition) if word == SEARCH else None
-    return Tool(name=kind, kind="hosted", hosted=word, search=search, raw=Raw(NAME, raw))
+    return Tool(name=kind, kind="hosted", hosted=word, search=search, raw=raw)
 
 
-def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:
+def _server(given: Obj, raw: Raw, where: str) -> Tool:
     """The tools of an MCP server. OpenAI's connectors and tunnels have no address for others."""
     name = need_string(given, "server_label", where)
     url, allowed = string(given, "server_url", where), given.get("allowed_tools")
@@ -169,7 +180,7 @@ def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:
             allowed=tuple(map(str, filtered)) if is_array(filtered) else None,
             approval=asked != "never",  # OpenAI asks before every call if the client says nothing
         )
-    return Tool(name=name, kind="hosted", hosted="mcp", server=server, raw=Raw(NAME, raw))
+    return Tool(name=name, kind="hosted", hosted="mcp", server=server, raw=raw)
 
 
 def _hosted_word(kind: str) -> str:

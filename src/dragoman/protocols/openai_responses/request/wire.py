@@ -6,7 +6,18 @@ from typing import Any
 
 import msgspec
 
-from ....model.messages import Cache
+from ....model.messages import Cache, Raw, Tool
+from ...common.fields import reject
+from ...common.typed_json import (
+    LazyArray,
+    Members,
+    Reader,
+    as_json,
+    bad_request,
+    member,
+    members_of,
+    optional,
+)
 
 
 class Item(msgspec.Struct, tag_field="type", frozen=True, gc=False):
@@ -98,6 +109,16 @@ class OtherItem(msgspec.Struct, frozen=True):
     members: dict[str, msgspec.Raw]
 
 
+class ToolItem(msgspec.Struct, frozen=True, gc=False):
+    """An input item that declares tools."""
+
+    raw: Raw
+    before: int
+    """The number of messages before it."""
+    found: bool
+    """Is it the output of a tool search? Then it is also a message, and has its tools itself."""
+
+
 KnownItem = MessageItem | ReasoningItem | FunctionCall | CustomCall | FunctionOutput | CustomOutput
 AnyItem = KnownItem | AnyMessageItem | OtherItem
 ITEM_TYPES = frozenset(
@@ -106,6 +127,58 @@ ITEM_TYPES = frozenset(
         *("function_call_output", "custom_tool_call_output"),
     }
 )
+
+
+_decode = msgspec.json.Decoder(KnownItem).decode
+_decode_all = msgspec.json.Decoder(list[KnownItem]).decode
+_any_message = Reader(AnyMessageItem)
+
+
+def decode_items(listed: LazyArray) -> list[AnyItem]:
+    """Decode the items of `input`."""
+    return list(listed.decoded(_decode_all, decode_item))
+
+
+def decode_item(raw: msgspec.Raw, where: str) -> AnyItem:
+    """Decode the item at `where`."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        return _unusual(raw, where, error)
+
+
+def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
+    """Decode an item that is not a `KnownItem`. `error` is the reason."""
+    members = members_of(raw, where)
+    kind = _type(members, where)
+    if not kind:
+        return _untyped(raw, members, where)
+    if kind == "message":
+        return _any_message.read(raw, where)
+    if kind not in ITEM_TYPES:
+        return OtherItem(kind, members)
+    # OpenAI allows an output without `call_id` that answers no single call. No other protocol has that.
+    if kind == "function_call_output" and optional(members.get("call_id", msgspec.UNSET)) is None:
+        return OtherItem(kind, members)
+    raise bad_request(error, where) from None
+
+
+def _type(members: Members, where: str) -> str:
+    given = optional(members.get("type", msgspec.UNSET))
+    return "" if given is None else member(members, "type", str, where)
+
+
+def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
+    """Decode an item without `type`: a message, or an item reference (`{"id": …}`).
+
+    The AI SDK, pi, openai-agents, pydantic-ai and OpenAI's own SDK leave out `type` on messages.
+    """
+    if "role" in members:
+        rest = {key: given for key, given in members.items() if key != "type"}
+        return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
+    if "id" not in members:
+        reject("is required", where, "type")
+    return OtherItem("item_reference", dict(members))
 
 
 class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
@@ -136,9 +209,8 @@ class AudioPart(Part, tag="input_audio", frozen=True, gc=False):
 
 
 AnyPart = InputText | OutputText | PlainText | RefusalPart | ImagePart | FilePart | AudioPart
-PART_TYPES = frozenset(
-    {"input_text", "output_text", "text", "refusal", "input_image", "input_file", "input_audio"}
-)
+TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
+PART_TYPES = TEXT_TYPES | {"refusal", "input_image", "input_file", "input_audio"}
 
 
 class Definition(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
@@ -165,8 +237,33 @@ class CustomTool(Definition, tag="custom", frozen=True, gc=False):
 
 class Namespace(msgspec.Struct, tag_field="type", tag="namespace", frozen=True, gc=False):
     name: str
-    tools: list[msgspec.Raw] | None = None
+    tools: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 AnyTool = FunctionTool | CustomTool | Namespace
 TOOL_TYPES = frozenset({"function", "custom", "namespace"})
+
+
+class Declared(msgspec.Struct, frozen=True, gc=False):
+    """Where a client declares a tool, if not once and directly in `tools`."""
+
+    namespace: Raw | None = None
+    """The definition of the namespace that holds the tool."""
+    item: ToolItem | None = None
+    earlier: tuple[Tool, ...] = ()
+    """Earlier definitions of the same tool, which this one replaces."""
+
+
+_DIRECTLY = Declared()
+
+
+def declared(tool: Tool) -> Declared:
+    """Where the client declares the tool."""
+    return (tool.extras or {}).get("declared", _DIRECTLY)
+
+
+def with_place(tool: Tool, **changes: Any) -> Tool:
+    """`tool` with these changes to the place where it is declared."""
+    return msgspec.structs.replace(
+        tool, extras={"declared": msgspec.structs.replace(declared(tool), **changes)}
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ....model.messages import Format, Message, Raw, Reasoning, Request, Settings, Text, Tool, plain_text
+from ....model.messages import Format, Message, Reasoning, Request, Settings, Text, plain_text
 from ...base import Outgoing, Target
 from ...common import reasoning_effort, unsupported
 from ...common.fields import Obj, is_array, is_object
@@ -15,11 +15,11 @@ from ...common.json_words import RULE, has_object_root, in_words, instructed, sa
 from ...common.notices import Notices
 from ...common.sampling import left_out, within_model
 from ...common.tool_names import NameRule, ToolNames
-from ..own import NAME, is_own
-from .restore import IDS, restored_input, without_reasoning
+from ...common.typed_json import items as items_of
+from ..own import IDS, NAME, is_own
+from .wire import declared
 from .write_items import ItemWriter
-from .write_parts import PartWriter
-from .write_tools import ToolWriter, sendable
+from .write_tools import Placed, ToolWriter, every_definition, sendable
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
@@ -47,13 +47,22 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body for `POST /v1/responses`."""
     notices = Notices(target.strict)
     own = _is_own(request)
+    if not own:
+        request = _translatable(request, notices)
     names = ToolNames(request.tools, _UNCHANGED if own else NAMES)
-    if own and request.raw is not None:
-        body = _unchanged(request.raw, request.settings, target, notices)
-    elif own:
-        body = _rebuilt(request, target, names, notices)
-    else:
-        body = _translated(request, target, names, notices)
+    tools = ToolWriter(names, notices)
+    items = ItemWriter(request.messages, target, names, notices, own=own)
+    # A Responses client's other members stay as they came, in their order.
+    given: Obj = request.raw.value if own and request.raw is not None else {}
+    body: Obj = {**given, "model": target.model}
+    _put_conversation(body, request, items, tools, notices, own=own)
+    if not own:
+        body |= _translated_settings(request, target, tools, notices)
+    elif not given:
+        body |= _own_settings(request, tools)
+    if own:
+        body = _for_model(_without_chat_options(body), request.settings, target, notices)
+    body = _without_reasoning(body, target, notices)
     if request.settings.stop:
         message = "Responses has no stop sequences: Dragoman looks for them in the answer"
         notices.note("stop-emulated", "settings.stop", message)
@@ -72,11 +81,48 @@ def _is_own(request: Request) -> bool:
     return continues or unsupported.was_sent_in(request, NAME)
 
 
-def _unchanged(raw: Raw, settings: Settings, target: Target, notices: Notices) -> Obj:
-    body: Obj = {**raw.value, "model": target.model}
-    if raw.wrapped:
-        body["input"] = restored_input(body["input"], target)
-    return _for_model(_without_chat_options(body), settings, target, notices)
+def _translatable(request: Request, notices: Notices) -> Request:
+    """Another protocol's request, without what Responses cannot express."""
+    request = _without_odd_schema(request, notices)
+    unsupported.refuse_untranslatable(request)
+    unsupported.note_unsupported_fields(request, notices)
+    unsupported.warn_dropped(request.settings, _NO_COUNTERPART, notices)
+    return request
+
+
+def _put_conversation(
+    body: Obj, request: Request, items: ItemWriter, tools: ToolWriter, notices: Notices, *, own: bool
+) -> None:
+    """Put the messages and the tools into `body`, each in the place that the client uses."""
+    as_sent = len(body) > 1
+    leading = _leading_instructions(request.messages, own=own)
+    instructions = plain_text(part for message in request.messages[:leading] for part in message.parts)
+    if instructions:
+        body["instructions"] = instructions
+    elif body.get("instructions"):
+        del body["instructions"]
+    definitions = every_definition(request.tools)
+    between = tools.items(definitions) if own else _json_word(request, leading, notices)
+    written = items.items(leading, between)
+    if written or not as_sent:
+        body["input"] = written
+    listed = tools.tools([tool for tool in definitions if declared(tool).item is None])
+    if listed:
+        body["tools"] = listed
+    elif body.get("tools") is not None and items_of(body["tools"], "tools"):
+        # Dragoman took all of them out. OpenAI refuses a tool choice without tools.
+        for key in ("tools",) if request.tools else ("tools", "tool_choice", "parallel_tool_calls"):
+            body.pop(key, None)
+
+
+def _json_word(request: Request, leading: int, notices: Notices) -> list[Placed]:
+    """The instruction that JSON mode needs. OpenAI does not look for the word in `instructions`."""
+    wanted = request.settings.format
+    if wanted is None or wanted.kind != "json" or says_json(request.messages[leading:]):
+        return []
+    notices.note(RULE, "settings.format", "JSON mode needs the word in the input: an instruction was added")
+    words = {"type": "input_text", "text": in_words(wanted)}
+    return [Placed(0, None, {"type": "message", "role": "developer", "content": [words]})]
 
 
 def _for_model(body: Obj, settings: Settings, target: Target, notices: Notices) -> Obj:
@@ -91,7 +137,7 @@ def _for_model(body: Obj, settings: Settings, target: Target, notices: Notices) 
     if is_object(reasoning) and target.takes.reasons is not False and "effort" in reasoning:
         effort = reasoning_effort.fitting(reasoning["effort"], target.takes, target.model, notices)
         body["reasoning"] = {**reasoning, "effort": effort}
-    return _without_reasoning(body, target, notices)
+    return body
 
 
 def _without_include(body: Obj, name: str) -> Obj:
@@ -104,11 +150,9 @@ def _without_include(body: Obj, name: str) -> Obj:
 
 
 def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
-    """A model that does not reason refuses settings for reasoning, and reasoning in its input."""
+    """A model that does not reason refuses settings for it. `ItemWriter` leaves out reasoning itself."""
     if target.takes.reasons is not False:
         return body
-    if "input" in body:
-        body = {**body, "input": without_reasoning(body["input"])}
     if body.get("reasoning"):
         notices.warn("reasoning-dropped", "settings.reasoning", f"{target.model} does not reason")
     body = {key: value for key, value in body.items() if key != "reasoning"}
@@ -126,25 +170,10 @@ def _without_chat_options(body: Obj) -> Obj:
     return {key: value for key, value in body.items() if key != "stream_options"}
 
 
-def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    """Write a Responses client's request that was changed. Unchanged members stay as they are."""
-    settings = request.settings
-    extras = request.extras or {}
-    messages = request.messages
-    leading = _leading_instructions(messages, own=True)
-    items = ItemWriter(messages, target, names, PartWriter(notices)).own_items(leading)
-    tools = ToolWriter(names, notices)
-    top, additional = _by_place(request.tools)
-    if additional:
-        definitions = tools.tools(additional)
-        items.insert(0, {"type": "additional_tools", "role": "developer", "tools": definitions})
-    body: Obj = {
-        "model": target.model,
-        **_instructions(messages[:leading]),
-        "input": items,
-        **_tools(top, request, tools),
-        **_settings(settings, tools),
-    }
+def _own_settings(request: Request, tools: ToolWriter) -> Obj:
+    """The settings of a Responses client that were changed, and its members without neutral meaning."""
+    settings, extras = request.settings, request.extras or {}
+    body = {**_tool_settings(request, tools), **_settings(settings, tools)}
     if settings.previous_response_id and "conversation" not in extras:
         body["previous_response_id"] = settings.previous_response_id
     if settings.background:
@@ -153,44 +182,24 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
         body["store"] = settings.store
     if request.stream:
         body["stream"] = True
-    return _for_model(_without_chat_options(_with_extras(body, extras)), settings, target, notices)
-
-
-def _by_place(tools: tuple[Tool, ...]) -> tuple[list[Tool], list[Tool]]:
-    """Split the tools: top-level ones, and those of an item. The item of a search has its own."""
-    top = [tool for tool in tools if _item_of(tool) is None]
-    return top, [tool for tool in tools if _item_of(tool) == "additional_tools"]
-
-
-def _item_of(tool: Tool) -> str | None:
-    return (tool.extras or {}).get("item")
+    return _with_extras(body, extras)
 
 
 def _with_extras(body: Obj, extras: Obj) -> Obj:
     for key, value in extras.items():
         given = body.get(key)
-        body[key] = {**given, **value} if is_object(given) and is_object(value) else value
+        body[key] = _with_extras(given, value) if is_object(given) and is_object(value) else value
     return body
 
 
-def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    """Write another protocol's request. It holds the whole history, so the upstream need not store it."""
-    request = _without_odd_schema(request, notices)
-    settings, messages = request.settings, request.messages
-    unsupported.refuse_untranslatable(request)
-    unsupported.note_unsupported_fields(request, notices)
-    unsupported.warn_dropped(settings, _NO_COUNTERPART, notices)
-    leading = _leading_instructions(messages, own=False)
-    tools = ToolWriter(names, notices)
+def _translated_settings(request: Request, target: Target, tools: ToolWriter, notices: Notices) -> Obj:
+    """The settings of another protocol's request, which holds the whole history: nothing need be stored."""
     include = [_ENCRYPTED]
-    fitted = _fitted(settings, target, notices)
+    fitted = _fitted(request.settings, target, notices)
     if fitted.logprobs is not None:
         include.append(_LOGPROBS)
     body: Obj = {
-        "model": target.model,
-        **_instructions(messages[:leading]),
-        "input": _input(request, target, names, notices, leading),
-        **_tools(request.tools, request, tools),
+        **_tool_settings(request, tools),
         **_settings(fitted, tools),
         # Encrypted reasoning makes a conversation work without a store at OpenAI: the next request sends it
         # back.
@@ -199,19 +208,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     }
     if request.stream:
         body["stream"] = True
-    return _without_reasoning(body, target, notices)
-
-
-def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
-    """Write another protocol's messages after the first `leading` ones."""
-    items = ItemWriter(request.messages, target, names, PartWriter(notices)).translated_items(leading)
-    wanted = request.settings.format
-    if wanted is None or wanted.kind != "json" or says_json(request.messages[leading:]):
-        return items
-    # OpenAI looks for the word in the input, and not in the instructions.
-    notices.note(RULE, "settings.format", "JSON mode needs the word in the input: an instruction was added")
-    words = {"type": "input_text", "text": in_words(wanted)}
-    return [{"type": "message", "role": "developer", "content": [words]}, *items]
+    return body
 
 
 def _without_odd_schema(request: Request, notices: Notices) -> Request:
@@ -237,15 +234,9 @@ def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
     return len(messages) if own else 0
 
 
-def _instructions(messages: Sequence[Message]) -> Obj:
-    text = plain_text(part for message in messages for part in message.parts)
-    return {"instructions": text} if text else {}
-
-
-def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:
+def _tool_settings(request: Request, writer: ToolWriter) -> Obj:
     settings = request.settings
-    definitions = writer.tools(tools)
-    fields: Obj = {"tools": definitions} if definitions else {}
+    fields: Obj = {}
     # OpenAI refuses a tool choice without tools.
     sent = sendable(request.tools)
     if sent and settings.tool_choice is not None:

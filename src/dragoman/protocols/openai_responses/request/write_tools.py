@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
-from ....model.messages import SearchLimits, Tool, ToolChoice
+import msgspec
+
+from ....model.messages import Raw, SearchLimits, Tool, ToolChoice
 from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.schemas import (
@@ -22,8 +24,10 @@ from ...common.schemas import (
 from ...common.search_limits import limits_of, location, warn_unlimited
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
+from ...common.typed_json import members_of, unchanged_array
 from ...common.unsupported import warn_deferred
 from ..own import is_own
+from .wire import ToolItem, declared
 
 # Hosted tools with a counterpart in other protocols, by their neutral names.
 _HOSTED: dict[str, Obj] = {
@@ -31,6 +35,17 @@ _HOSTED: dict[str, Obj] = {
     # OpenAI requires the container.
     "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
 }
+_LAST = 1 << 32
+
+
+class Placed(NamedTuple):
+    """A finished item that is no message."""
+
+    before: int
+    """The number of messages before it."""
+    raw: Raw | None
+    """The item as the client sent it; None if it differs."""
+    item: Any
 
 
 class ToolWriter:
@@ -40,20 +55,47 @@ class ToolWriter:
         self._names = names
         self._notices = notices
 
-    def tools(self, tools: Sequence[Tool]) -> list[Any]:
+    def tools(self, tools: Sequence[Tool]) -> list[Any] | msgspec.Raw:
         """Write the definitions in order. Consecutive tools of one namespace share its definition.
 
-        The definition of a Responses client's tool may be `msgspec.Raw`.
+        The definitions of a Responses client are copied as they came: one, all of a namespace, or all.
         """
+        if tools and tools[0].extras is None and is_own(tools[0].raw):
+            whole = unchanged_array([tool.raw for tool in tools])
+            if whole is not None:
+                return whole
         written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]")) is not None]
-        result: list[Any] = []
-        for namespace, group in groupby(written, key=lambda pair: pair[0].namespace):
-            members = list(group)
-            definitions = [definition for _, definition in members]
+        entries: list[tuple[Raw | None, Any]] = []
+        for (namespace, _), group in groupby(written, key=lambda pair: _namespace_of(pair[0])):
+            pairs = list(group)
             if namespace is None:
-                result += definitions
+                entries += [(tool.raw if is_own(tool.raw) else None, written) for tool, written in pairs]
+                continue
+            first, around = pairs[0][0], declared(pairs[0][0]).namespace
+            if around is not None and unchanged_array([tool.raw for tool, _ in pairs]) is not None:
+                entries.append((around, around.value))
             else:
-                result.append({**_namespace(members[0][0]), "tools": definitions})
+                entries.append((None, _namespace(first) | {"tools": [written for _, written in pairs]}))
+        whole = unchanged_array([raw for raw, _ in entries])
+        return [definition for _, definition in entries] if whole is None else whole
+
+    def items(self, tools: Sequence[Tool]) -> list[Placed]:
+        """Write the items that declare tools."""
+        if all(tool.extras is None for tool in tools):
+            return []
+        by_item: dict[int | None, tuple[ToolItem, list[Tool]]] = {}
+        for tool in tools:
+            item = declared(tool).item
+            if item is not None and not item.found:
+                by_item.setdefault(item.raw.at, (item, []))[1].append(tool)
+        result: list[Placed] = []
+        for item, inside in sorted(by_item.values(), key=lambda entry: _at(entry[0].raw)):
+            definitions = self.tools(inside)
+            if isinstance(definitions, msgspec.Raw):
+                result.append(Placed(item.before, item.raw, item.raw.value))
+            else:
+                members = members_of(item.raw.value, "input")
+                result.append(Placed(item.before, None, {**members, "tools": definitions}))
         return result
 
     def choice(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
@@ -181,6 +223,29 @@ def _only(references: list[Obj], mode: str) -> Obj:
     return {"type": "allowed_tools", "mode": mode, "tools": references}
 
 
+def every_definition(tools: Sequence[Tool]) -> Sequence[Tool]:
+    """All definitions of these tools in the client's order, also those that a later one replaces."""
+    if all(tool.extras is None for tool in tools):
+        return tools
+    found = [one for tool in tools for one in (*declared(tool).earlier, tool)]
+    return found if len(found) == len(tools) else sorted(found, key=_place)
+
+
+def _place(tool: Tool) -> tuple[int, int]:
+    """Where the definition is in its list, and in its namespace. A changed one comes last."""
+    around = declared(tool).namespace
+    return (_at(tool.raw), 0) if around is None else (_at(around), _at(tool.raw))
+
+
+def _at(raw: Raw | None) -> int:
+    return _LAST if raw is None or raw.at is None else raw.at
+
+
+def _namespace_of(tool: Tool) -> tuple[str | None, int]:
+    """The name of the namespace, and the place of its definition: two may have one name."""
+    return tool.namespace, _at(declared(tool).namespace)
+
+
 def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """The tools that can be sent to a Responses upstream."""
     return tuple(tool for tool in tools if tool.kind != "hosted" or _known(tool))
@@ -203,9 +268,9 @@ def _label(name: str) -> str:
 
 def _namespace(tool: Tool) -> Obj:
     """The definition of a namespace around its tools. It must have a description."""
-    given = (tool.extras or {}).get("namespace")
+    given = declared(tool).namespace
     if given is not None:
-        return given
+        return members_of(given.value, "tools")
     return {
         "type": "namespace",
         "name": tool.namespace,
