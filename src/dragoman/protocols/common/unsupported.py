@@ -57,8 +57,9 @@ def was_sent_in(request: Request, protocol: str) -> bool:
     """Did the client send this request in `protocol`? True even if parts of it were changed since."""
     if request.raw is not None:
         return request.raw.protocol == protocol
-    raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
-    return any(raw is not None and raw.protocol == protocol for raw in raws)
+    messages, tools = request.messages, request.tools
+    given = (*(m.raw or m.extras for m in messages), *(t.raw for t in tools))
+    return any(of is not None and of.protocol == protocol for of in given)
 
 
 def check_choice(request: Request) -> None:

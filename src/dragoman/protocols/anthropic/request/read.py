@@ -75,7 +75,7 @@ def read_request(body: Body, path: str = "") -> Request:
         settings=settings,
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),
-        raw=None if reader.searched else Raw(NAME, fields),
+        raw=Raw(NAME, fields),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -54,17 +55,14 @@ _hosted = Reader(Hosted)
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """Read the `tools` of a request. A list with only functions is decoded in one pass."""
     listed = LazyArray(raw, "tools")
-    try:
-        functions = _functions(raw)
-    except msgspec.ValidationError:
-        entries = enumerate(listed.items)
-        return tuple([tool for at, item in entries for tool in read_tool(item, f"tools[{at}]")])
-    return tuple(
-        [
-            _read_function(function, None, Raw(NAME, listed, False, at), f"tools[{at}]")
-            for at, function in enumerate(functions)
-        ]
-    )
+    given: Iterable[FunctionEntry | tuple[Tool, ...]] = listed.decoded(_functions, read_tool)
+    tools: list[Tool] = []
+    for at, entry in enumerate(given):
+        if isinstance(entry, tuple):
+            tools += entry
+        else:
+            tools.append(_read_function(entry, None, Raw(NAME, listed, False, at), f"tools[{at}]"))
+    return tuple(tools)
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:

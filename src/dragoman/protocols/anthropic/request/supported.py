@@ -19,7 +19,7 @@ from ....model.messages import (
 from ...base import Target
 from ...common import inline_media
 from ...common.notices import Notices
-from ..own import goes_back, is_own
+from ..own import goes_back, is_clients, is_own
 
 # Anthropic answers any other image type with a 400.
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -29,12 +29,17 @@ _PDF = "application/pdf"
 class ContentFilter:
     """Converts, drops or refuses content that Anthropic does not support. `BlockWriter` writes the rest."""
 
-    def __init__(self, target: Target, notices: Notices) -> None:
+    def __init__(self, target: Target, notices: Notices, *, own: bool) -> None:
         self._target = target
         self._notices = notices
+        # A model that does not sign its thoughts gets them back from a client of this protocol.
+        self._unsigned = own and not target.takes.signs_thinking
 
     def message(self, message: Message, index: int) -> Message:
         """The message without unsupported parts. No part may remain."""
+        if is_clients(message):
+            kept = [p for p in message.parts if not isinstance(p, Thinking) or self._goes_back(p)]
+            return msgspec.structs.replace(message, parts=tuple(kept))
         if message.name:
             text = "Anthropic's messages have no names"
             self._notices.warn("message-name-dropped", f"messages[{index}]", text)
@@ -70,12 +75,16 @@ class ContentFilter:
         if isinstance(part, ToolResult):
             return self._result(part, index, at)
         if isinstance(part, Thinking):
-            return part if goes_back(part.seal, self._target) else None
+            return part if self._goes_back(part) else None
         if isinstance(part, Media):
             return self._media(part, _path(index, at), role)
         if isinstance(part, Opaque):
             return self._opaque(part, _path(index, at))
         return Text(part.text) if isinstance(part, Refusal) and not _is_blank(part) else None
+
+    def _goes_back(self, thought: Thinking) -> bool:
+        # Claude refuses a thought without a signature.
+        return self._unsigned if thought.seal is None else goes_back(thought.seal, self._target)
 
     def _uncited(self, text: Text, path: str) -> Text:
         """The text with Anthropic's own citations only."""

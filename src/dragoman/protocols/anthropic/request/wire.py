@@ -18,8 +18,13 @@ class Block(msgspec.Struct, tag_field="type", frozen=True, forbid_unknown_fields
 
 class TextBlock(Block, tag="text", frozen=True, gc=False):
     text: str
-    cache_control: Cache | None = None
-    citations: list[dict[str, Any]] | None = None
+    cache_control: Cache | msgspec.UnsetType | None = msgspec.UNSET
+    citations: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET
+
+    @property
+    def bare(self) -> bool:
+        """Is its text all that it has?"""
+        return self.cache_control is msgspec.UNSET and self.citations is msgspec.UNSET
 
 
 class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -36,7 +41,7 @@ class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 class ThinkingBlock(Block, tag="thinking", frozen=True, gc=False):
     thinking: str
-    signature: str | None = None
+    signature: str | msgspec.UnsetType | None = msgspec.UNSET
     """Missing if the model is not Claude: other models do not sign."""
 
 
@@ -60,12 +65,6 @@ class ResultBlock(Block, tag="tool_result", frozen=True, gc=False):
     content: str | list[OnlyText] | None = None
     is_error: bool | None = None
     cache_control: Cache | None = None
-
-
-class AnyResultBlock(ResultBlock, frozen=True, gc=False):
-    """A `tool_result` with any content."""
-
-    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -102,15 +101,9 @@ class ToolReference(Block, tag="tool_reference", frozen=True, gc=False):
     tool_name: str
 
 
-class UsualMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message with only usual blocks."""
+class MessageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A message with only usual blocks. The blocks of any other message are read one by one."""
 
     role: str
     content: str | list[TextBlock | ThinkingBlock | CallBlock | ResultBlock] | None = None
     output_config: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class AnyMessage(UsualMessage, frozen=True, gc=False):
-    """A message with any blocks, which are decoded one by one."""
-
-    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]

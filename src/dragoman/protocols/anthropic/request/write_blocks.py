@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ....model.messages import (
     Cache,
-    Citation,
     Extras,
     Media,
     Opaque,
@@ -25,8 +24,7 @@ from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY
-from ..own import NAME, is_own
-from .restore import thinking_block
+from ..own import NAME, is_own, members
 
 
 class Marks:
@@ -85,12 +83,11 @@ class BlockWriter:
         if isinstance(part, ToolResult):
             return self._result(part)
         if isinstance(part, Thinking):
-            assert part.seal is not None
-            return self._extended(thinking_block(part.text, part.seal), part.extras)
+            return self._extended(_thinking(part), part.extras)
         if isinstance(part, Media):
             return self._media(part)
         if isinstance(part, Opaque):
-            return part.raw.value
+            return members(part.raw)
         assert not isinstance(part, Search)  # readers turn it into a call and its result
         return {"type": "text", "text": part.text}
 
@@ -99,14 +96,18 @@ class BlockWriter:
         return block | members_for(NAME, extras) if extras and self._own else block
 
     def _text(self, text: Text) -> Obj:
+        if self._own and "type" in members_for(NAME, text.extras):
+            return members_for(NAME, text.extras)  # the text of another block: a summary
         block: Obj = {"type": "text", "text": text.text}
-        if text.citations:
-            block["citations"] = [_citation(citation) for citation in text.citations]
+        # A citation of another provider cannot be sent: Anthropic does not know the page.
+        citations = [citation.raw.value for citation in text.citations if is_own(citation.raw)]
+        if citations:
+            block["citations"] = citations
         return self._extended(self._marks.put(block, text.cache), text.extras)
 
     def _media(self, media: Media) -> Obj:
         if is_own(media.raw):
-            return media.raw.value
+            return members(media.raw)
         block: Obj = {"type": media.kind, "source": _source(media)}
         if media.kind == "document":
             named = {"title": media.name, "context": media.context}
@@ -114,11 +115,13 @@ class BlockWriter:
         return self._marks.put(block, media.cache)
 
     def _call(self, call: ToolCall) -> Obj:
+        # The upstream made the ids of a client that speaks Anthropic, too.
+        id = call.id if self._own else self._ids.call(call.id)
         if is_own(call.raw):
-            return call.raw.parsed | {"id": self._ids.call(call.id)}
+            return members(call.raw) | {"id": id}
         block: Obj = {
             "type": "tool_use",
-            "id": self._ids.call(call.id),
+            "id": id,
             "name": self._names.out(call.name, call.namespace),
             "input": arguments_object(call, self._notices),
         }
@@ -127,9 +130,9 @@ class BlockWriter:
         return self._extended(self._marks.put(block, call.cache), call.extras)
 
     def _result(self, result: ToolResult) -> Obj:
-        id = self._ids.result(result.call_id)
+        id = result.call_id if self._own else self._ids.result(result.call_id)
         if is_own(result.raw):
-            return result.raw.parsed | {"tool_use_id": id}
+            return members(result.raw) | {"tool_use_id": id}
         block: Obj = {"type": "tool_result", "tool_use_id": id}
         content = [self.block(part) for part in result.parts]
         # Anthropic refuses an error result without content.
@@ -139,12 +142,16 @@ class BlockWriter:
             block["content"] = content
         if result.is_error:
             block["is_error"] = True
-        return self._marks.put(block, result.cache)
+        return self._extended(self._marks.put(block, result.cache), result.extras)
 
 
-def _citation(citation: Citation) -> Obj:
-    assert citation.raw is not None
-    return citation.raw.value
+def _thinking(thought: Thinking) -> Obj:
+    seal = thought.seal
+    if seal is None:
+        return {"type": "thinking", "thinking": thought.text}
+    if seal.redacted:
+        return {"type": "redacted_thinking", "data": seal.data}
+    return {"type": "thinking", "thinking": thought.text, "signature": seal.data}
 
 
 def _source(media: Media) -> Obj:
