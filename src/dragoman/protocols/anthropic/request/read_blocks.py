@@ -12,7 +12,7 @@ them has no `raw`: its parts hold the unwrapped values and all other members of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 
@@ -216,22 +216,24 @@ class MessageReader:
         parts = self._parts(role, content or ())
         if self._wrapped:
             return self._unwrapped(message, role, parts, SentMessage(listed, at))
-        return Message(role, self._joined(parts), None, Raw(NAME, listed, False, at))
+        # Only what Dragoman wrapped carries a value for another block, so each block is a part here.
+        return Message(role, cast("tuple[Part, ...]", tuple(parts)), None, Raw(NAME, listed, False, at))
 
     def _unwrapped(
         self, message: MessageEntry, role: Role, parts: Sequence[Part | None], sent: SentMessage
     ) -> Message:
         """A message that held values of Dragoman. `parts`: what each of its blocks became."""
-        blocks: Sequence[Any] = message.content or ()
+        blocks = cast("Sequence[object]", message.content)
         kept: list[Part | None] = []
         for at, part in enumerate(parts):
+            block = blocks[at]
             if isinstance(part, (ToolCall, ToolResult)):
                 part = msgspec.structs.replace(part, raw=Raw(NAME, sent, False, at))
-            elif type(block := blocks[at]) is TextBlock and not block.bare:
+            elif isinstance(block, TextBlock) and not block.bare:
                 part = self._any(sent[at])
             kept.append(part)
         # Only a message that was read block by block can have unknown members.
-        usual = message.output_config is msgspec.UNSET and type(blocks[0]) is not msgspec.Raw
+        usual = message.output_config is msgspec.UNSET and not isinstance(blocks[0], msgspec.Raw)
         return Message(role, self._joined(kept), extras=_NOTHING_ELSE if usual else sent.extras())
 
     def _change_effort(self, config: msgspec.Raw) -> None:
@@ -271,10 +273,10 @@ class MessageReader:
         members = members_of(raw, where)
         type: str = member(members, "type", str, where)
         if type == "tool_result":
-            result, unknown = _any_result.split(_without_content(members), where)
-            content = _any_content(members, where)
-            result = msgspec.structs.replace(result, content=content)
-            return self._result(result, _rest(result, unknown or (), members), raw)
+            block, unknown = _any_result.split(_without_content(members), where)
+            result = self._result(block, _rest(block, unknown or (), members), raw)
+            parts = result_parts(_any_content(members, where), where)
+            return msgspec.structs.replace(result, parts=parts)
         reader = _ANY.get(type)
         if reader is not None:
             block, unknown = reader.split(members, where)
@@ -347,12 +349,10 @@ class MessageReader:
         if self._role != "user":
             self._misplaced("tool_result", "user")
         content = block.content
-        if not isinstance(content, list):
-            parts = (Text(content),) if content else ()
-        elif raw is None:
+        if isinstance(content, list):
             parts = tuple([read_text(text, None) for text in content])
         else:
-            parts = result_parts(content, self._where())
+            parts = (Text(content),) if content else ()
         return ToolResult(
             call_id=self._answered(block.tool_use_id),
             parts=parts,

@@ -79,7 +79,8 @@ class _Writer:
             unsupported.refuse_untranslatable(self._request)
         unsupported.check_choice(self._request)
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
-        prompt = writer.write(self._target.ids or IDS, self._instruction())
+        ids, instruction = self._target.ids or IDS, self._instruction()
+        prompt = writer.write(ids, instruction, remembers=self._remembers())
         body = self._clients_body(prompt) if self._own else self._body(prompt)
         return Outgoing(
             members=body,
@@ -91,18 +92,23 @@ class _Writer:
             betas=(*self._request.betas, *((_SERVERS_BETA,) if prompt.servers else ())),
         )
 
+    def _remembers(self) -> bool:
+        # Anthropic refuses a history with calls and no tools. A client that sends one gets that answer.
+        raw = self._request.raw
+        return bool(self._request.tools) or not is_own(raw) or not _is_empty(raw.value.get("tools"))
+
     def _clients_body(self, prompt: Prompt) -> Obj:
         """The body for a client that speaks Anthropic: its own settings, without what this model refuses."""
         raw = self._request.raw
         given = raw.value if is_own(raw) else self._clients_settings(prompt)
         body = {**given, "model": self._target.model}
-        tools = prompt.tools if prompt.callable or not _is_empty(given.get("tools")) else None
-        for key, written in (("system", prompt.system), ("messages", prompt.messages), ("tools", tools)):
+        for key in ("system", "messages", "tools"):
+            written = getattr(prompt, key)
             if written:
                 body[key] = written
             elif not _is_empty(given.get(key)):
                 del body[key]
-        if tools and not prompt.callable:
+        if prompt.tools and not prompt.callable:
             body["tool_choice"] = {"type": "none"}
         if not prompt.copied:
             thinking = think_if_signed(given.get("thinking"), prompt.messages, self._notices)

@@ -64,34 +64,43 @@ class PromptWriter:
         self._notices = notices
         self._own = own
 
-    def write(self, rule: IdRule, instruction: str | None) -> Prompt:
-        """Write the prompt. `instruction` goes to the end of the system prompt, to keep the cached prefix."""
-        given = self._request.messages
+    def write(self, rule: IdRule, instruction: str | None, *, remembers: bool) -> Prompt:
+        """Write the prompt. `instruction` goes to the end of the system prompt, to keep the cached prefix.
+
+        `remembers`: if no tool is offered, declare those that earlier turns called.
+        """
+        given, marks = self._request.messages, Marks(0, self._notices)
         leading = _leading(given)
         copied = unchanged_array([message.raw for message in given[leading:]]) if self._own else None
         messages = self._carried(given if copied is None else given[:leading])
-        marks = Marks(
-            0 if self._own else cache_breakpoints.count_marks(messages) + self._marks_on_tools(),
-            self._notices,
-            wanted=self._target.takes.caches is not False,
-        )
+        if not self._own:
+            number = cache_breakpoints.count_marks(messages) + self._marks_on_tools()
+            marks = Marks(number, self._notices, wanted=self._target.takes.caches is not False)
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools = writer.offered()
         blocks = BlockWriter(self._names, UniqueIds(rule), marks, self._notices, own=self._own)
         system = _system(messages[:leading], blocks, instruction)
-        written = self._conversation(messages[leading:], blocks)
-        if not self._own:
-            written = self._complete(written)
-            if self._target.marks_prompts and cache_breakpoints.marks_nothing(self._request):
-                _mark_prompt(tools, system, written, self._notices)
+        written = copied or self._conversation(messages[leading:], blocks)
+        if isinstance(written, list):
+            written = self._completed(written, tools, system, given[leading:])
         return Prompt(
             system=_shortest(system),
-            messages=copied or (_with_copied_beginning(written, given[leading:]) if self._own else written),
-            tools=tools or writer.remembered(),
+            messages=written,
+            tools=tools or (writer.remembered() if remembers else []),
             servers=writer.servers,
             callable=bool(tools),
             copied=copied is not None,
         )
+
+    def _completed(
+        self, written: list[Any], tools: Any, system: Any, given: Sequence[Message]
+    ) -> list[Any] | msgspec.Raw:
+        if self._own:
+            return _with_copied_beginning(written, given)
+        written = _beginning_with_user(written, self._notices)
+        if self._target.marks_prompts and cache_breakpoints.marks_nothing(self._request):
+            _mark_prompt(tools, system, written, self._notices)
+        return written
 
     def _carried(self, messages: Sequence[Message]) -> list[Message]:
         content_filter = ContentFilter(self._target, self._notices, own=self._own)
@@ -122,6 +131,8 @@ class PromptWriter:
         return written + self._turns(others, blocks)
 
     def _turns(self, messages: Sequence[Message], blocks: BlockWriter) -> list[Obj]:
+        if not messages:
+            return []
         found = turns(messages, self._notices)
         _put_answers_next_to_calls(found, self._notices)
         if not self._own and found and found[-1].role == "assistant":
@@ -131,13 +142,14 @@ class PromptWriter:
                 found.append(MergedTurn("user", [Text(PLACEHOLDER)]))
         return [{"role": turn.role, "content": blocks.blocks(turn.parts)} for turn in found]
 
-    def _complete(self, written: list[Obj]) -> list[Obj]:
-        """Add a user message at the beginning if there is none: Anthropic refuses such a conversation."""
-        first = next((m["role"] for m in written if m["role"] != "system"), None)
-        if first == "user":
-            return written
-        note_placeholder(self._notices)
-        return [{"role": "user", "content": [{"type": "text", "text": PLACEHOLDER}]}, *written]
+
+def _beginning_with_user(written: list[Obj], notices: Notices) -> list[Obj]:
+    """Add a user message at the beginning if there is none: Anthropic refuses such a conversation."""
+    first = next((m["role"] for m in written if m["role"] != "system"), None)
+    if first == "user":
+        return written
+    note_placeholder(notices)
+    return [{"role": "user", "content": [{"type": "text", "text": PLACEHOLDER}]}, *written]
 
 
 def _leading(messages: Sequence[Message]) -> int:
