@@ -406,13 +406,16 @@ def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:
 
 
 def _rest(block: Any, unknown: Iterable[str], members: Members) -> Extras | None:
-    """The members of a block that its part does not hold, as the client spelled them."""
-    names = [*unknown]
+    """The members of a block that its part does not hold as the client spelled them."""
+    rest: dict[str, Any] = {name: members[name] for name in unknown}
     if isinstance(block, TextBlock):
-        names += [name for name in ("cache_control", "citations") if name in members]
+        rest |= {name: members[name] for name in ("cache_control", "citations") if name in members}
         if block.citations:
-            names.remove("citations")
-    return Extras(NAME, {name: members[name] for name in names}) if names else None
+            given = zip(block.citations, items(members["citations"], ""), strict=True)
+            rest["citations"] = [raw for citation, raw in given if not _is_foreign(citation)]
+            if not rest["citations"]:
+                del rest["citations"]
+    return Extras(NAME, rest) if rest else None
 
 
 def _is_foreign(citation: dict[str, Any]) -> bool:
