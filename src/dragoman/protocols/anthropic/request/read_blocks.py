@@ -41,7 +41,6 @@ from ...common.typed_json import (
     LazyArray,
     Members,
     Reader,
-    bad_request,
     items,
     member,
     members_of,
@@ -53,7 +52,20 @@ from .. import searches
 from ..answer.decoder import read_citation
 from ..own import NAME
 from .read_media import media_of, result_parts
-from .wire import CallBlock, MessageEntry, OnlyText, RedactedBlock, ResultBlock, TextBlock, ThinkingBlock
+from .wire import (
+    CallBlock,
+    MessageEntry,
+    OnlyText,
+    RedactedBlock,
+    ResultBlock,
+    SentMessage,
+    TextBlock,
+    ThinkingBlock,
+    any_content,
+    one_message,
+    usual_messages,
+    without_content,
+)
 
 Undecoded = msgspec.Raw | None
 """The undecoded block, if the block was decoded separately."""
@@ -63,11 +75,7 @@ _COMPACTION = "compaction"
 """A summary in the place of all turns before it."""
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
-_usual_messages = msgspec.json.Decoder(list[MessageEntry]).decode
-_usual_message = msgspec.json.Decoder(MessageEntry).decode
 _usual_texts = msgspec.json.Decoder(list[OnlyText]).decode
-_content = msgspec.json.Decoder(str | list[msgspec.Raw] | None).decode
-_any_message = Reader(MessageEntry)
 _any_text = Reader(TextBlock)
 _any_result = Reader(ResultBlock)
 _ANY: dict[str, Reader[Any]] = {
@@ -117,56 +125,8 @@ def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role)
     return reader.blocks(role, blocks)
 
 
-def _message(raw: msgspec.Raw, where: str) -> MessageEntry:
-    """Decode one message of a list that could not be decoded in one pass."""
-    try:
-        return _usual_message(raw)
-    except msgspec.ValidationError:
-        members = members_of(raw, where)
-        entry, _ = _any_message.split(_without_content(members), where)
-        return msgspec.structs.replace(entry, content=_any_content(members, where))
-
-
-def _without_content(members: Members) -> Members:
-    return {key: raw for key, raw in members.items() if key != "content"}
-
-
-def _any_content(members: Members, where: str) -> str | list[msgspec.Raw] | None:
-    """The content of a message or result: text, or blocks that are not decoded."""
-    if "content" not in members:
-        return None
-    try:
-        return _content(members["content"])
-    except msgspec.ValidationError as error:
-        raise bad_request(error, f"{where}.content") from None
-
-
 def _path(message: int, block: int) -> str:
     return f"messages[{message}].content[{block}]"
-
-
-class SentMessage:
-    """A message as the client sent it. It is decoded only if a writer of this protocol needs it."""
-
-    __slots__ = ("_at", "_blocks", "_listed")
-
-    def __init__(self, listed: LazyArray, at: int) -> None:
-        self._listed = listed
-        self._at = at
-        self._blocks: list[msgspec.Raw] | None = None
-
-    def __getitem__(self, block: int) -> msgspec.Raw:
-        if self._blocks is None:
-            self._blocks = items(self._members()["content"], "")
-        return self._blocks[block]
-
-    def extras(self) -> Extras:
-        """The members beside the role and the content."""
-        rest = {key: raw for key, raw in self._members().items() if key not in ("role", "content")}
-        return Extras(NAME, rest)
-
-    def _members(self) -> Members:
-        return members_of(self._listed[self._at], "")
 
 
 class MessageReader:
@@ -197,7 +157,7 @@ class MessageReader:
 
     def read(self, listed: LazyArray) -> list[Message]:
         """The messages of a request."""
-        given = listed.decoded(_usual_messages, _message)
+        given = listed.decoded(usual_messages, one_message)
         messages = [self._read(message, listed, at) for at, message in enumerate(given)]
         return with_calls(messages) if self._searched else messages
 
@@ -273,9 +233,9 @@ class MessageReader:
         members = members_of(raw, where)
         type: str = member(members, "type", str, where)
         if type == "tool_result":
-            block, unknown = _any_result.split(_without_content(members), where)
+            block, unknown = _any_result.split(without_content(members), where)
             result = self._result(block, _rest(block, unknown or (), members), raw)
-            parts = result_parts(_any_content(members, where), where)
+            parts = result_parts(any_content(members, where), where)
             return msgspec.structs.replace(result, parts=parts)
         reader = _ANY.get(type)
         if reader is not None:
@@ -330,8 +290,9 @@ class MessageReader:
 
     def _own_id(self, id: str) -> str:
         """The upstream's id behind an id that Dragoman made for the client."""
-        self._wrapped = True
-        return call_ids.from_client(id)
+        own = call_ids.from_client(id)
+        self._wrapped = self._wrapped or own != id
+        return own
 
     def _answered(self, id: str) -> str:
         """The id of the call that a result answers."""

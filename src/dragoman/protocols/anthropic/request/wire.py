@@ -1,4 +1,4 @@
-"""The content blocks and messages of an Anthropic request, as typed structs."""
+"""The content blocks and messages of an Anthropic request, as typed structs, and how they are decoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ....model.messages import Cache
+from ....model.messages import Cache, Extras
+from ...common.typed_json import LazyArray, Members, Reader, bad_request, items, members_of
+from ..own import NAME
 
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
 _NO_INPUT = msgspec.Raw(b"{}")
@@ -107,3 +109,57 @@ class MessageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=F
     role: str
     content: str | list[TextBlock | ThinkingBlock | CallBlock | ResultBlock] | None = None
     output_config: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+usual_messages = msgspec.json.Decoder(list[MessageEntry]).decode
+_usual_message = msgspec.json.Decoder(MessageEntry).decode
+_any_message = Reader(MessageEntry)
+_content = msgspec.json.Decoder(str | list[msgspec.Raw] | None).decode
+
+
+def one_message(raw: msgspec.Raw, where: str) -> MessageEntry:
+    """Decode one message of a list that could not be decoded in one pass."""
+    try:
+        return _usual_message(raw)
+    except msgspec.ValidationError:
+        members = members_of(raw, where)
+        entry, _ = _any_message.split(without_content(members), where)
+        return msgspec.structs.replace(entry, content=any_content(members, where))
+
+
+def without_content(members: Members) -> Members:
+    return {key: raw for key, raw in members.items() if key != "content"}
+
+
+def any_content(members: Members, where: str) -> str | list[msgspec.Raw] | None:
+    """The content of a message or result: text, or blocks that are not decoded."""
+    if "content" not in members:
+        return None
+    try:
+        return _content(members["content"])
+    except msgspec.ValidationError as error:
+        raise bad_request(error, f"{where}.content") from None
+
+
+class SentMessage:
+    """A message as the client sent it. It is decoded only if a writer of this protocol needs it."""
+
+    __slots__ = ("_at", "_blocks", "_listed")
+
+    def __init__(self, listed: LazyArray, at: int) -> None:
+        self._listed = listed
+        self._at = at
+        self._blocks: list[msgspec.Raw] | None = None
+
+    def __getitem__(self, block: int) -> msgspec.Raw:
+        if self._blocks is None:
+            self._blocks = items(self._members()["content"], "")
+        return self._blocks[block]
+
+    def extras(self) -> Extras:
+        """The members beside the role and the content."""
+        rest = {key: raw for key, raw in self._members().items() if key not in ("role", "content")}
+        return Extras(NAME, rest)
+
+    def _members(self) -> Members:
+        return members_of(self._listed[self._at], "")

@@ -10,7 +10,7 @@ from ....model.messages import Cache, Request
 from ...base import Outgoing, Target
 from ...common import cache_breakpoints, unsupported
 from ...common.call_ids import IdRule
-from ...common.fields import Obj
+from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..own import NAME, is_own
@@ -81,7 +81,10 @@ class _Writer:
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
         ids, instruction = self._target.ids or IDS, self._instruction()
         prompt = writer.write(ids, instruction, remembers=self._remembers())
-        body = self._clients_body(prompt) if self._own else self._body(prompt)
+        raw = self._request.raw
+        body = raw.value if is_own(raw) else self._body(prompt)
+        if self._own:
+            body = self._fitted(body, prompt)
         return Outgoing(
             members=body,
             path=PATH,
@@ -97,10 +100,8 @@ class _Writer:
         raw = self._request.raw
         return bool(self._request.tools) or not is_own(raw) or not _is_empty(raw.value.get("tools"))
 
-    def _clients_body(self, prompt: Prompt) -> Obj:
-        """The body for a client that speaks Anthropic: its own settings, without what this model refuses."""
-        raw = self._request.raw
-        given = raw.value if is_own(raw) else self._clients_settings(prompt)
+    def _fitted(self, given: Obj, prompt: Prompt) -> Obj:
+        """The body `given` of a client that speaks Anthropic, without what this model refuses."""
         body = {**given, "model": self._target.model}
         for key in ("system", "messages", "tools"):
             written = getattr(prompt, key)
@@ -112,8 +113,7 @@ class _Writer:
             body["tool_choice"] = {"type": "none"}
         if not prompt.copied:
             thinking = think_if_signed(given.get("thinking"), prompt.messages, self._notices)
-            if thinking is not given.get("thinking"):
-                body["thinking"] = thinking
+            body |= {} if thinking is None else {"thinking": thinking}
         body = fitted(body, self._settings.reasoning, self._target, self._notices)
         why = _unsampled(self._target)
         for key in _SAMPLING if why else ():
@@ -126,76 +126,43 @@ class _Writer:
             body["cache_control"] = cache_control(Cache())
         return body
 
-    def _clients_settings(self, prompt: Prompt) -> Obj:
-        """The settings of a client that speaks Anthropic, if its body no longer fits."""
-        settings, extras = self._settings, self._request.extras or {}
-        thinking, effort = unchanged_thinking(settings.reasoning)
-        wanted, tier = settings.format, settings.service_tier
-        config: Obj = {"effort": effort} if effort else {}
-        if wanted is not None:
-            config["format"] = {"type": "json_schema", "schema": wanted.schema}
-        config |= extras.get("output_config") or {}
-        metadata = {"user_id": settings.user} if settings.user else {}
-        members: Obj = {
-            "model": self._target.model,
-            "max_tokens": self._max_tokens(),
-            "system": prompt.system,
-            "messages": prompt.messages,
-            "tools": prompt.tools or None,
-            "tool_choice": self._tool_choice(prompt, None),
-            "thinking": thinking,
-            "temperature": settings.temperature,
-            "top_p": settings.top_p,
-            "top_k": settings.top_k,
-            "stop_sequences": list(settings.stop) or None,
-            "metadata": metadata | (settings.metadata or {}) or None,
-            "service_tier": None if tier == "fast" else {"default": "standard_only"}.get(tier or "", tier),
-            "speed": "fast" if tier == "fast" else None,
-            "cache_control": None if settings.cache is None else cache_control(settings.cache),
-            "stream": True if self._request.stream else None,
-            **extras,
-            "output_config": config or None,
-        }
-        return {key: value for key, value in members.items() if value is not None}
-
-    def _max_tokens(self) -> int:
-        # Required by Anthropic and optional in all other protocols, so there is a default.
-        given = self._settings.max_tokens
-        return self._target.default_max_tokens if given is None else given
-
     def _body(self, prompt: Prompt) -> Obj:
-        """The body for a client of another protocol."""
-        settings, max_tokens = self._settings, self._max_tokens()
-        thinking, effort = write_thinking(settings.reasoning, self._target, max_tokens, self._notices)
-        thinking = think_if_signed(thinking, prompt.messages, self._notices)
-        user = unsupported.opaque_user(settings.user, _MAX_USER_LENGTH)
-        # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
-        # cache.
+        """The body from the neutral request. For a client that speaks Anthropic, `_fitted` completes it."""
+        settings, max_tokens = self._settings, self._settings.max_tokens
+        if max_tokens is None:
+            # Required by Anthropic and optional in all other protocols, so there is a default.
+            max_tokens = self._target.default_max_tokens
+        if self._own:
+            thinking, effort = unchanged_thinking(settings.reasoning)
+        else:
+            thinking, effort = write_thinking(settings.reasoning, self._target, max_tokens, self._notices)
+            thinking = think_if_signed(thinking, prompt.messages, self._notices)
         body = {
             "model": self._target.model,
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
+            # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
+            # cache.
             "tools": prompt.tools or None,
             "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),
             **self._sampling(thinking),
-            "stop_sequences": [s for s in settings.stop if s.strip()] or None,
-            "metadata": {"user_id": user} if user else None,
+            "stop_sequences": [s for s in settings.stop if self._own or s.strip()] or None,
+            "metadata": self._metadata(),
             "service_tier": _TIERS.get(settings.service_tier or ""),
             "speed": "fast" if settings.service_tier in ("fast", "ultrafast") else None,
             "cache_control": None if settings.cache is None else cache_control(settings.cache),
             "stream": True if self._request.stream else None,
         }
         unsupported.warn_dropped(settings, _NO_COUNTERPART, self._notices)
-        unsupported.note_unsupported_fields(self._request, self._notices)
-        return {key: value for key, value in body.items() if value is not None}
+        return self._with_extras({key: value for key, value in body.items() if value is not None})
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
         offered = prompt.tools if prompt.callable else []
-        on_budget = thinking is not None and thinking["type"] == "enabled"
+        on_budget = not self._own and thinking is not None and thinking["type"] == "enabled"
         written = write_tool_choice(self._settings, offered, self._names, on_budget, self._notices)
         return {"type": "none"} if prompt.tools and not offered else written
 
@@ -217,7 +184,9 @@ class _Writer:
     def _output_config(self, effort: str | None) -> Obj | None:
         config: Obj = {"effort": effort} if effort else {}
         wanted = self._settings.format
-        if wanted is not None and not self._formats_in_words():
+        if wanted is not None and self._own:
+            config["format"] = {"type": "json_schema", "schema": wanted.schema}
+        elif wanted is not None and not self._formats_in_words():
             config["format"] = write_format(wanted, self._notices)
         return config or None
 
@@ -225,6 +194,8 @@ class _Writer:
         """The sampling settings that this model and this API version accept."""
         given: Obj = {key: getattr(self._settings, key) for key in _SAMPLING}
         kept = {key: value for key, value in given.items() if value is not None}
+        if self._own:
+            return kept
         thinks = thinking is not None and thinking["type"] != "disabled"
         for key in list(kept):
             why = self._unsampled(key, kept, thinks)
@@ -249,6 +220,23 @@ class _Writer:
         if self._takes.one_sampling and key == "top_p" and "temperature" in kept:
             return "temperature and top_p exclude each other"
         return ""
+
+    def _metadata(self) -> Obj | None:
+        given = self._settings
+        if self._own:
+            return ({"user_id": given.user} if given.user else {}) | (given.metadata or {}) or None
+        user = unsupported.opaque_user(given.user, _MAX_USER_LENGTH)
+        return {"user_id": user} if user else None
+
+    def _with_extras(self, body: Obj) -> Obj:
+        if not self._own:
+            unsupported.note_unsupported_fields(self._request, self._notices)
+            return body
+        for key, value in (self._request.extras or {}).items():
+            # The reader split `output_config` into its neutral and its unknown members.
+            both = key == "output_config" and is_object(value)
+            body[key] = body.get(key, {}) | value if both else value
+        return body
 
 
 def _is_empty(given: Any) -> bool:

@@ -28,8 +28,7 @@ from ...common.turns import (
 )
 from ...common.typed_json import LazyArray, unchanged_array
 from ..own import NAME, is_clients, is_own
-from .supported import ContentFilter
-from .write_blocks import BlockWriter, Marks, cache_control
+from .write_blocks import BlockWriter, ContentFilter, Marks, cache_control
 from .write_tools import ToolWriter
 
 _MARKED_TURNS = cache_breakpoints.MAX_BREAKPOINTS - 2

@@ -19,7 +19,7 @@ from ...common.tool_servers import reachable, token_and_headers
 from ...common.typed_json import unchanged_array
 from ...common.unsupported import warn_deferred
 from ..own import is_own
-from .read_servers import is_in_mcp_servers
+from .read_tools import is_in_mcp_servers
 from .write_blocks import Marks
 
 # The oldest version of each tool: all models that support the tool support it.
