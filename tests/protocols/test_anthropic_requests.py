@@ -739,6 +739,21 @@ def test_unknown_members_reach_an_upstream_of_the_protocol(wrap: Any, expect: An
         assert all(encoded.count(f"{number[1:-1]}.50e1".encode()) == 1 for number in wanted)
 
 
+@pytest.mark.parametrize("empty", [{}, {"system": "", "tools": []}, {"system": [], "tools": None}])
+def test_empty_members_stay_as_they_came(empty: dict[str, Any]):
+    given = body(assistant(tool_use()), user(tool_result()), **empty)
+    assert write_request(read(given), TARGET).body == given | {"model": "m"}
+
+
+def test_a_request_that_lost_its_tools_still_declares_those_that_were_called():
+    given = body(assistant(tool_use()), user(tool_result()), tools=[{"name": "Bash", "input_schema": OBJECT}])
+    request = read(given)
+    for raw in (request.raw, None):
+        written = write_request(msgspec.structs.replace(request, tools=(), raw=raw), TARGET).body
+        assert written["tools"] == [{"name": "Bash", "input_schema": {"type": "object"}}]
+        assert written["tool_choice"] == {"type": "none"}
+
+
 def test_a_thought_of_a_model_that_does_not_sign_returns_with_its_members():
     blank = {"type": "thinking", "thinking": "hm", "signature": "", "x": {"y": 1.50}}
     unsigned = {"type": "thinking", "thinking": "hm", "x": 1}

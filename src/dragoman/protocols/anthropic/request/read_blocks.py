@@ -169,7 +169,7 @@ class MessageReader:
         if message.output_config is not msgspec.UNSET and role == "system":
             self._change_effort(message.output_config)
         if isinstance(content, str):
-            return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, False, at))
+            return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, at=at))
         # A system message may only change the effort. Then it needs no content.
         if content is None and (role != "system" or optional(message.output_config) is None):
             reject("expected a string or an array of blocks", f"messages[{at}]", "content")
@@ -177,7 +177,7 @@ class MessageReader:
         if self._wrapped:
             return self._unwrapped(message, role, parts, SentMessage(listed, at))
         # Only what Dragoman wrapped carries a value for another block, so each block is a part here.
-        return Message(role, cast("tuple[Part, ...]", tuple(parts)), None, Raw(NAME, listed, False, at))
+        return Message(role, cast("tuple[Part, ...]", tuple(parts)), None, Raw(NAME, listed, at=at))
 
     def _unwrapped(
         self, message: MessageEntry, role: Role, parts: Sequence[Part | None], sent: SentMessage
@@ -188,7 +188,7 @@ class MessageReader:
         for at, part in enumerate(parts):
             block = blocks[at]
             if isinstance(part, (ToolCall, ToolResult)):
-                part = msgspec.structs.replace(part, raw=Raw(NAME, sent, False, at))
+                part = msgspec.structs.replace(part, raw=Raw(NAME, sent, at=at))
             elif isinstance(block, TextBlock) and not block.bare:
                 part = self._any(sent[at])
             kept.append(part)

@@ -71,10 +71,10 @@ def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     given: Iterable[FunctionEntry | tuple[Tool, ...]] = listed.decoded(_functions, read_tool)
     tools: list[Tool] = []
     for at, entry in enumerate(given):
-        if isinstance(entry, tuple):
-            tools += entry
+        if isinstance(entry, FunctionEntry):
+            tools.append(_read_function(entry, None, Raw(NAME, listed, at=at), f"tools[{at}]"))
         else:
-            tools.append(_read_function(entry, None, Raw(NAME, listed, False, at), f"tools[{at}]"))
+            tools += entry
     return tuple(tools)
 
 

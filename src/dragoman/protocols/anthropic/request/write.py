@@ -96,7 +96,7 @@ class _Writer:
         )
 
     def _remembers(self) -> bool:
-        # Anthropic refuses a history with calls and no tools. A client that sends one gets that answer.
+        # Anthropic refuses a history with calls and no tools. If the client sent it so, it stays so.
         raw = self._request.raw
         return bool(self._request.tools) or not is_own(raw) or not _is_empty(raw.value.get("tools"))
 
@@ -137,13 +137,13 @@ class _Writer:
         else:
             thinking, effort = write_thinking(settings.reasoning, self._target, max_tokens, self._notices)
             thinking = think_if_signed(thinking, prompt.messages, self._notices)
+        # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
+        # cache.
         body = {
             "model": self._target.model,
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
-            # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
-            # cache.
             "tools": prompt.tools or None,
             "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
