@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import copy
+import itertools
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -592,6 +594,193 @@ def test_escaped_ids_are_restored_for_the_upstream():
     call = request.messages[0].parts[0]
     assert isinstance(call, ToolCall)
     assert call.id == "functions.Bash:0"
+
+
+# Unknown members, at every object of a request: they reach an Anthropic upstream, once and at their place.
+
+
+def _conversation() -> dict[str, Any]:
+    """A request with every kind of object."""
+    control = {"type": "ephemeral", "ttl": "1h", "scope": "global"}
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    cited = {"type": "char_location", "cited_text": "c", "document_index": 0, "document_title": "T"}
+    page = {"type": "web_search_result_location", "url": "u", "title": "t", "cited_text": "c"}
+    return body(
+        user(
+            {"type": "text", "text": "look", "cache_control": control, "citations": None},
+            picture,
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}},
+        ),
+        assistant(
+            {"type": "thinking", "thinking": "hm", "signature": "EqQB"},
+            {"type": "redacted_thinking", "data": "ZZZ"},
+            {"type": "text", "text": "so", "citations": [cited, page | {"encrypted_index": "Eo8B"}]},
+            {"type": "text", "text": "", "citations": []},
+            {"type": "compaction", "content": "all before"},
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+            {"type": "brand_new", "of": [{"y": {}}]},
+            tool_use(input={"a": {"b": [{}]}}, caller={"type": "code_execution_20250825", "tool_id": "s"}),
+            tool_use("toolu_2", caller=None, cache_control=None),
+        ),
+        user(
+            tool_result(
+                content=[
+                    {"type": "text", "text": "t", "cache_control": control},
+                    picture,
+                    {"type": "tool_reference", "tool_name": "Bash"},
+                    {"type": "brand_new_too"},
+                ],
+                is_error=False,
+            ),
+            tool_result("toolu_2", content="text", cache_control=control),
+            {"type": "text", "text": "go on"},
+        ),
+        {"role": "system", "content": "calm", "output_config": {"effort": "low"}},
+        system=[{"type": "text", "text": "be good", "cache_control": control}],
+        tools=[
+            {"name": "Bash", "input_schema": OBJECT, "cache_control": control},
+            {"type": "bash_20250124", "name": "bash"},
+        ],
+        thinking={"type": "enabled", "budget_tokens": 32},
+        container={"id": "c", "skills": [{"type": "anthropic", "skill_id": "pdf"}]},
+        context_management={"edits": [{"type": "clear_tool_uses_20250919"}]},
+        metadata={"user_id": "u"},
+        output_config={"effort": "high"},
+        tool_choice={"type": "auto"},
+        cache_control=control,
+    )
+
+
+def _spread(value: Any, count: Any) -> Any:
+    """`value` with a member that nobody knows in each of its objects."""
+    if isinstance(value, list):
+        return [_spread(item, count) for item in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _spread(item, count) for key, item in value.items()}
+    return inner | {"x_nobody_knows": f"@{next(count)}@"}
+
+
+def _with_blocks(given: dict[str, Any], change: Any) -> dict[str, Any]:
+    """`given`, with what `change` makes of each block of its messages: blocks."""
+    messages = [
+        message | {"content": [new for block in message["content"] for new in change(block)]}
+        if isinstance(message["content"], list)
+        else message
+        for message in given["messages"]
+    ]
+    return given | {"messages": messages}
+
+
+def _escaped(block: dict[str, Any]) -> list[dict[str, Any]]:
+    wrapped = {key: ids.for_client("dgm-" + block[key], IDS) for key in ("id", "tool_use_id") if key in block}
+    return [block | wrapped if block["type"] in ("tool_use", "tool_result") else block]
+
+
+def _unescaped(block: dict[str, Any]) -> list[dict[str, Any]]:
+    own = {key: "dgm-" + block[key] for key in ("id", "tool_use_id") if key in block}
+    return [block | own if block["type"] in ("tool_use", "tool_result") else block]
+
+
+def _enveloped(block: dict[str, Any]) -> list[dict[str, Any]]:
+    if block["type"] != "thinking":
+        return [block]
+    return [block | {"signature": sealed_reasoning.to_slot(Seal("anthropic", "EqQB", issuer="up"), "other")}]
+
+
+def _with_others_thought(block: dict[str, Any]) -> list[dict[str, Any]]:
+    return [_carrier(GEMINI, text="deep"), block] if block["type"] == "thinking" else [block]
+
+
+def _with_carrier(block: dict[str, Any]) -> list[dict[str, Any]]:
+    return [_carrier(GEMINI, block["id"]), block] if block["type"] == "tool_use" else [block]
+
+
+def _with_foreign_citation(block: dict[str, Any]) -> list[dict[str, Any]]:
+    if not block.get("citations"):
+        return [block]
+    foreign = {"type": "web_search_result_location", "url": "v", "title": "t", "encrypted_index": ""}
+    return [block | {"citations": [foreign, *block["citations"]]}]
+
+
+def _as_is(block: dict[str, Any]) -> list[dict[str, Any]]:
+    return [block]
+
+
+@pytest.mark.parametrize(
+    ("wrap", "expect"),
+    [
+        (_as_is, _as_is),
+        (_escaped, _unescaped),
+        (_enveloped, _as_is),
+        (_with_others_thought, _as_is),
+        (_with_carrier, _as_is),
+        (_with_foreign_citation, _as_is),
+    ],
+)
+def test_unknown_members_reach_an_upstream_of_the_protocol(wrap: Any, expect: Any):
+    count = itertools.count(100)
+    known = _spread(_conversation(), count)
+    target = Target(model="m", issuer="up")
+    text = re.sub(r'"@(\d+)@"', r"\1.50e1", json.dumps(_with_blocks(known, wrap)))
+    numbered = re.sub(r'"@(\d+)@"', r"\1.50e1", json.dumps(_with_blocks(known, expect)))
+    request = read_request(text.encode())
+    expected = json.loads(numbered) | {"model": "m"}
+    written = write_request(request, target)
+    assert json.loads(written.encoded()) == expected
+    assert written.notices == ()
+    prompt = {key: expected[key] for key in ("system", "messages", "tools")}
+    for version in (request, request.changed()):
+        sent = write_request(version, target).members
+        encoded = msgspec.json.encode({key: sent[key] for key in prompt})
+        assert json.loads(encoded) == prompt
+        # Each number is spelled as the client wrote it.
+        wanted = re.findall(r"@\d+@", json.dumps({key: known[key] for key in prompt}))
+        assert all(encoded.count(f"{number[1:-1]}.50e1".encode()) == 1 for number in wanted)
+
+
+@pytest.mark.parametrize("empty", [{}, {"system": "", "tools": []}, {"system": [], "tools": None}])
+def test_empty_members_stay_as_they_came(empty: dict[str, Any]):
+    given = body(assistant(tool_use()), user(tool_result()), **empty)
+    assert write_request(read(given), TARGET).body == given | {"model": "m"}
+
+
+def test_a_request_that_lost_its_tools_still_declares_those_that_were_called():
+    given = body(assistant(tool_use()), user(tool_result()), tools=[{"name": "Bash", "input_schema": OBJECT}])
+    request = read(given)
+    for raw in (request.raw, None):
+        written = write_request(msgspec.structs.replace(request, tools=(), raw=raw), TARGET).body
+        assert written["tools"] == [{"name": "Bash", "input_schema": {"type": "object"}}]
+        assert written["tool_choice"] == {"type": "none"}
+
+
+def test_a_thought_of_a_model_that_does_not_sign_returns_with_its_members():
+    blank = {"type": "thinking", "thinking": "hm", "signature": "", "x": {"y": 1.50}}
+    unsigned = {"type": "thinking", "thinking": "hm", "x": 1}
+    given = body(assistant(blank, unsigned, {"type": "text", "text": "a", "citations": None}))
+    written = write_request(read(given), Target(model="deepseek-chat")).body
+    assert written["messages"] == given["messages"]
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_the_beginning_stays_the_same_bytes_when_a_later_message_is_unwrapped(separators: Any):
+    escaped = ids.for_client("functions.Bash:0", IDS)
+    turns = [
+        user({"type": "text", "text": "hi"}),
+        assistant({"type": "text", "text": "yes?"}),
+        user({"type": "text", "text": "look"}),
+        assistant(tool_use(escaped)),
+        user(tool_result(escaped, content="ok")),
+        assistant({"type": "text", "text": "done"}),
+        user({"type": "text", "text": "more"}),
+    ]
+    before = b""
+    for end in range(1, len(turns) + 1, 2):
+        given = json.dumps(body(*turns[:end]), separators=separators).encode()
+        messages = msgspec.json.encode(write_request(read_request(given), TARGET).members["messages"])
+        assert json.loads(messages)[end - 1]["role"] == "user"
+        assert messages.startswith(before.rstrip(b"]"))
+        before = messages
 
 
 # Seals.

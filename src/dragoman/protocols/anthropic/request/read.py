@@ -20,35 +20,14 @@ from ...common.fields import (
 )
 from ...common.typed_json import LazyArray, body_members, decode_members, reads_body
 from ..own import NAME
+from .fields import FIELDS
 from .read_blocks import MessageReader, read_system
-from .read_servers import with_servers
-from .read_tools import read_cache, read_tool_choice, read_tools
+from .read_tools import read_cache, read_tool_choice, read_tools, with_servers
 
 # The API version 2026-10-21 refuses `temperature`, `top_p` and `top_k`, and Anthropic's SDK removed them in
 # 1.0. `output_format` is the old name of `output_config.format`. Clients still send all four, so the reader
 # knows them whatever `anthropic-version` the client names.
-KNOWN = frozenset(
-    {
-        "model",
-        "max_tokens",
-        "messages",
-        "system",
-        "tools",
-        "tool_choice",
-        "stream",
-        "temperature",
-        "top_p",
-        "top_k",
-        "stop_sequences",
-        "thinking",
-        "output_config",
-        "output_format",
-        "metadata",
-        "service_tier",
-        "speed",
-        "cache_control",
-    }
-)
+KNOWN = FIELDS.keys() - {"mcp_servers"}
 # The large members. They are sent on as they came in most requests, so decoding them twice would cost most
 # of the time of a long conversation.
 _UNDECODED = frozenset({"messages", "system", "tools"})
@@ -75,7 +54,7 @@ def read_request(body: Body, path: str = "") -> Request:
         settings=settings,
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),
-        raw=None if reader.searched else Raw(NAME, fields),
+        raw=Raw(NAME, fields),
     )
 
 

@@ -3,16 +3,21 @@
 msgspec decodes a list of common messages in one pass. If one message has an uncommon block, each message is
 decoded separately, and that message block by block. So an unknown block stays opaque, an unknown member is
 kept, and an error names the path of the block.
+
+A client sends back what Dragoman put into its answers: escaped call ids, seals in envelopes, empty
+signatures, citations of other providers, searches. No upstream may get these, so a message that holds one of
+them has no `raw`: its parts hold the unwrapped values and all other members of their blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, cast
 
 import msgspec
 
 from ....model.messages import (
+    Citation,
     Extras,
     Message,
     Opaque,
@@ -32,40 +37,50 @@ from ...common.arguments import spelled
 from ...common.fields import is_object, reject
 from ...common.searches import with_calls
 from ...common.turns import refuse_stray
-from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, optional, value
+from ...common.typed_json import (
+    LazyArray,
+    Members,
+    Reader,
+    items,
+    member,
+    members_of,
+    opens_string,
+    optional,
+    value,
+)
 from .. import searches
 from ..answer.decoder import read_citation
 from ..own import NAME
 from .read_media import media_of, result_parts
-from .restore import is_foreign_citation
 from .wire import (
-    AnyMessage,
-    AnyResultBlock,
     CallBlock,
+    MessageEntry,
     OnlyText,
     RedactedBlock,
     ResultBlock,
+    SentMessage,
     TextBlock,
     ThinkingBlock,
-    UsualMessage,
+    any_content,
+    one_message,
+    usual_messages,
+    without_content,
 )
 
 Undecoded = msgspec.Raw | None
 """The undecoded block, if the block was decoded separately."""
 
+_NOTHING_ELSE = Extras(NAME, {})
 _COMPACTION = "compaction"
 """A summary in the place of all turns before it."""
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
-_usual_messages = msgspec.json.Decoder(list[UsualMessage]).decode
-_usual_message = msgspec.json.Decoder(UsualMessage).decode
 _usual_texts = msgspec.json.Decoder(list[OnlyText]).decode
-_any_message = Reader(AnyMessage)
 _any_text = Reader(TextBlock)
+_any_result = Reader(ResultBlock)
 _ANY: dict[str, Reader[Any]] = {
     "text": _any_text,
     "tool_use": Reader(CallBlock),
-    "tool_result": Reader(AnyResultBlock),
     "thinking": Reader(ThinkingBlock),
     "redacted_thinking": Reader(RedactedBlock),
 }
@@ -93,9 +108,14 @@ def _system_text(raw: msgspec.Raw, where: str) -> Text:
 
 
 def read_text(block: TextBlock | OnlyText, extras: Extras | None) -> Text:
-    if block.citations:
-        return Text(block.text, block.cache_control, tuple(map(read_citation, block.citations)), extras)
-    return Text(block.text, block.cache_control, (), extras)
+    citations = tuple(map(_citation, block.citations)) if block.citations else ()
+    return Text(block.text, block.cache_control or None, citations, extras)
+
+
+def _citation(given: dict[str, Any]) -> Citation:
+    """Read a citation. One of another provider has no `raw`: Anthropic does not know the page."""
+    read = read_citation(given)
+    return msgspec.structs.replace(read, raw=None) if _is_foreign(given) else read
 
 
 def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role) -> tuple[Part, ...]:
@@ -103,14 +123,6 @@ def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role)
     # Cursor's reader checks afterwards that each result answers a call, over the parts of all protocols.
     reader = MessageReader(history_elsewhere=True, path=lambda _, at: paths[at])
     return reader.blocks(role, blocks)
-
-
-def _message(raw: msgspec.Raw, where: str) -> UsualMessage:
-    """Decode one message of a list that could not be decoded in one pass."""
-    try:
-        return _usual_message(raw)
-    except msgspec.ValidationError:
-        return _any_message.read(raw, where)
 
 
 def _path(message: int, block: int) -> str:
@@ -135,9 +147,9 @@ class MessageReader:
         self._block = 0
         self._role: Role = "user"
         self._wrapped = False
-        """Does this message hold a value of Dragoman that no upstream may get? See `messages.Raw`."""
-        self.searched = False
-        """Did Dragoman run a search for one of the messages? Then the original messages cannot be sent on."""
+        """Does this message hold a value of Dragoman that no upstream may get?"""
+        self._searched = False
+        """Did Dragoman run a search for one of the messages?"""
         self._queries: dict[str, str] = {}
         """The query of each search, by the id of the search."""
         self._seals: dict[str, Seal] = {}
@@ -145,11 +157,11 @@ class MessageReader:
 
     def read(self, listed: LazyArray) -> list[Message]:
         """The messages of a request."""
-        given = listed.decoded(_usual_messages, _message)
+        given = listed.decoded(usual_messages, one_message)
         messages = [self._read(message, listed, at) for at, message in enumerate(given)]
-        return with_calls(messages) if self.searched else messages
+        return with_calls(messages) if self._searched else messages
 
-    def _read(self, message: UsualMessage, listed: LazyArray, at: int) -> Message:
+    def _read(self, message: MessageEntry, listed: LazyArray, at: int) -> Message:
         self._message = at
         role, content = _ROLES.get(message.role), message.content
         if role is None:
@@ -157,12 +169,32 @@ class MessageReader:
         if message.output_config is not msgspec.UNSET and role == "system":
             self._change_effort(message.output_config)
         if isinstance(content, str):
-            return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, False, at))
+            return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, at=at))
         # A system message may only change the effort. Then it needs no content.
         if content is None and (role != "system" or optional(message.output_config) is None):
             reject("expected a string or an array of blocks", f"messages[{at}]", "content")
-        parts = self.blocks(role, content or ())
-        return Message(role, parts, None, Raw(NAME, listed, self._wrapped, at))
+        parts = self._parts(role, content or ())
+        if self._wrapped:
+            return self._unwrapped(message, role, parts, SentMessage(listed, at))
+        # Only what Dragoman wrapped carries a value for another block, so each block is a part here.
+        return Message(role, cast("tuple[Part, ...]", tuple(parts)), None, Raw(NAME, listed, at=at))
+
+    def _unwrapped(
+        self, message: MessageEntry, role: Role, parts: Sequence[Part | None], sent: SentMessage
+    ) -> Message:
+        """A message that held values of Dragoman. `parts`: what each of its blocks became."""
+        blocks = cast("Sequence[object]", message.content)
+        kept: list[Part | None] = []
+        for at, part in enumerate(parts):
+            block = blocks[at]
+            if isinstance(part, (ToolCall, ToolResult)):
+                part = msgspec.structs.replace(part, raw=Raw(NAME, sent, at=at))
+            elif isinstance(block, TextBlock) and not block.bare:
+                part = self._any(sent[at])
+            kept.append(part)
+        # Only a message that was read block by block can have unknown members.
+        usual = message.output_config is msgspec.UNSET and not isinstance(blocks[0], msgspec.Raw)
+        return Message(role, self._joined(kept), extras=_NOTHING_ELSE if usual else sent.extras())
 
     def _change_effort(self, config: msgspec.Raw) -> None:
         where = f"messages[{self._message}].output_config"
@@ -174,13 +206,19 @@ class MessageReader:
 
     def blocks(self, role: Role, blocks: Sequence[Any]) -> tuple[Part, ...]:
         """Read the blocks of a message. A block is a struct, or `msgspec.Raw` if it is not a common one."""
+        return self._joined(self._parts(role, blocks))
+
+    def _parts(self, role: Role, blocks: Sequence[Any]) -> list[Part | None]:
+        """What each block becomes. None: it only carried a value for another block."""
         self._role, self._wrapped = role, False
-        parts: list[Part] = []
+        parts: list[Part | None] = []
         for self._block, block in enumerate(blocks):
             read = self.READERS.get(block.__class__)
-            part = self._any(block) if read is None else read(self, block, None, None)
-            if part is not None:
-                parts.append(part)
+            parts.append(self._any(block) if read is None else read(self, block, None, None))
+        return parts
+
+    def _joined(self, read: Iterable[Part | None]) -> tuple[Part, ...]:
+        parts = [part for part in read if part is not None]
         if self._seals:
             parts = [_sealed(part, self._seals) for part in parts]
             self._seals = {}
@@ -194,20 +232,24 @@ class MessageReader:
         where = self._where()
         members = members_of(raw, where)
         type: str = member(members, "type", str, where)
+        if type == "tool_result":
+            block, unknown = _any_result.split(without_content(members), where)
+            result = self._result(block, _rest(block, unknown or (), members), raw)
+            parts = result_parts(any_content(members, where), where)
+            return msgspec.structs.replace(result, parts=parts)
         reader = _ANY.get(type)
         if reader is not None:
             block, unknown = reader.split(members, where)
-            extras = None if unknown is None else Extras(NAME, unknown)
-            return self.READERS[block.__class__](self, block, extras, raw)
+            return self.READERS[block.__class__](self, block, _rest(block, unknown or (), members), raw)
         return media_of(type, members, raw, where) or self._opaque(type, raw)
 
     def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque | Search | Text | None:
         part = Opaque(Raw(NAME, raw), type)
         block = part.raw.parsed
         if type == _COMPACTION and (summary := block.get("content")) and isinstance(summary, str):
-            return Text(summary)  # an Anthropic upstream gets the whole message as it came
+            return Text(summary, extras=Extras(NAME, members_of(raw, "")))
         if type in (searches.CALL, searches.RESULT) and (id := searches.own_id(block)) is not None:
-            self.searched = True
+            self._searched = self._wrapped = True
             if type == searches.RESULT:
                 return searches.search_of(block, self._queries.get(id, ""))
             self._queries[id] = searches.query_of(block)
@@ -220,7 +262,7 @@ class MessageReader:
         return part
 
     def _text(self, block: TextBlock, extras: Extras | None, raw: Undecoded) -> Text:
-        if block.citations and any(map(is_foreign_citation, block.citations)):
+        if block.citations and any(map(_is_foreign, block.citations)):
             self._wrapped = True
         return read_text(block, extras)
 
@@ -248,8 +290,9 @@ class MessageReader:
 
     def _own_id(self, id: str) -> str:
         """The upstream's id behind an id that Dragoman made for the client."""
-        self._wrapped = True
-        return call_ids.from_client(id)
+        own = call_ids.from_client(id)
+        self._wrapped = self._wrapped or own != id
+        return own
 
     def _answered(self, id: str) -> str:
         """The id of the call that a result answers."""
@@ -276,17 +319,8 @@ class MessageReader:
             parts=parts,
             is_error=block.is_error is True,
             cache=block.cache_control,
-        )
-
-    def _any_result(self, block: AnyResultBlock, extras: Extras | None, raw: Undecoded) -> ToolResult:
-        if self._role != "user":
-            self._misplaced("tool_result", "user")
-        return ToolResult(
-            call_id=self._answered(block.tool_use_id),
-            parts=result_parts(block.content, self._where()),
-            is_error=block.is_error is True,
-            cache=block.cache_control,
-            raw=Raw(NAME, raw),
+            raw=None if raw is None else Raw(NAME, raw),
+            extras=extras,
         )
 
     def _thinking(self, block: ThinkingBlock, extras: Extras | None, raw: Undecoded) -> Thinking | None:
@@ -295,12 +329,13 @@ class MessageReader:
             # Another model than Claude thought this. Anthropic refuses an empty signature with a 400, so the
             # message must not go to Claude as it is.
             self._wrapped = True
-            return Thinking(block.thinking, None, extras)
+            given = {} if signature is msgspec.UNSET else {"signature": signature}
+            return Thinking(block.thinking, None, Extras(NAME, {**members_for(NAME, extras), **given}))
         if not signature.startswith(sealed_reasoning.OURS):
             return Thinking(block.thinking, Seal(NAME, signature), extras)
         envelope = sealed_reasoning.from_slot(signature, NAME)
         self._wrapped = True
-        if not envelope.call:
+        if not envelope.call or envelope.seal.protocol == NAME:
             return Thinking(block.thinking, envelope.seal, extras)
         # The envelope names the call by the client's id or by the upstream's id, depending on which side of
         # the translation sealed it. The call is found by either.
@@ -319,7 +354,6 @@ class MessageReader:
         TextBlock: _text,
         CallBlock: _call,
         ResultBlock: _result,
-        AnyResultBlock: _any_result,
         ThinkingBlock: _thinking,
         RedactedBlock: _redacted,
     }
@@ -330,3 +364,21 @@ def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:
     if isinstance(part, ToolCall) and part.id in of_calls:
         return msgspec.structs.replace(part, seal=of_calls[part.id])
     return part
+
+
+def _rest(block: Any, unknown: Iterable[str], members: Members) -> Extras | None:
+    """The members of a block that its part does not hold as the client spelled them."""
+    rest: dict[str, Any] = {name: members[name] for name in unknown}
+    if isinstance(block, TextBlock):
+        rest |= {name: members[name] for name in ("cache_control", "citations") if name in members}
+        if block.citations:
+            given = zip(block.citations, items(members["citations"], ""), strict=True)
+            rest["citations"] = [raw for citation, raw in given if not _is_foreign(citation)]
+            if not rest["citations"]:
+                del rest["citations"]
+    return Extras(NAME, rest) if rest else None
+
+
+def _is_foreign(citation: dict[str, Any]) -> bool:
+    """Is this a web citation of another protocol? Anthropic's own have an encrypted index."""
+    return citation.get("encrypted_index") == ""

@@ -40,7 +40,7 @@ def _result_part(raw: msgspec.Raw, where: str) -> Text | Media:
     type: str = member(members, "type", str, where)
     if type == "text":
         block, _ = _text.split(members, where)
-        return Text(block.text, block.cache_control)
+        return Text(block.text, block.cache_control or None)
     if type == "tool_reference":
         reference, _ = _reference.split(members, where)
         # Anthropic's tool search answers with references. Other upstreams get all tools at once.

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ....model.messages import Cache, Raw, Tool, ToolChoice
-from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
+from ....model.messages import Cache, Raw, Tool, ToolChoice, ToolServer
+from ...common.fields import (
+    Obj,
+    boolean,
+    choice,
+    is_array,
+    is_object,
+    mapping,
+    need_string,
+    objects,
+    reject,
+    string,
+)
 from ...common.search_limits import read_limits
 from ...common.searches import SEARCH
+from ...common.tool_servers import enabled
 from ...common.typed_json import LazyArray, Reader, members_of, need_object, value
 from ..own import NAME
 from .builtins import BUILTINS, toolset
 
 _VERSION = re.compile(r"_\d{8}$")
+_SERVERS = "mcp_servers"
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -54,17 +68,14 @@ _hosted = Reader(Hosted)
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """Read the `tools` of a request. A list with only functions is decoded in one pass."""
     listed = LazyArray(raw, "tools")
-    try:
-        functions = _functions(raw)
-    except msgspec.ValidationError:
-        entries = enumerate(listed.items)
-        return tuple([tool for at, item in entries for tool in read_tool(item, f"tools[{at}]")])
-    return tuple(
-        [
-            _read_function(function, None, Raw(NAME, listed, False, at), f"tools[{at}]")
-            for at, function in enumerate(functions)
-        ]
-    )
+    given: Iterable[FunctionEntry | tuple[Tool, ...]] = listed.decoded(_functions, read_tool)
+    tools: list[Tool] = []
+    for at, entry in enumerate(given):
+        if isinstance(entry, FunctionEntry):
+            tools.append(_read_function(entry, None, Raw(NAME, listed, at=at), f"tools[{at}]"))
+        else:
+            tools += entry
+    return tuple(tools)
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
@@ -177,7 +188,7 @@ def _named(name: str, tools: tuple[Tool, ...], body: Obj) -> ToolChoice:
     tool = next((t for t in tools if t.name == name), None)
     if tool is not None:
         return ToolChoice("named", name, tool.namespace)
-    if "mcp_servers" in body:  # the request does not list the tools of an MCP server
+    if _SERVERS in body:  # the request does not list the tools of an MCP server
         return ToolChoice("named", name)
     return reject(f"no tool is named {name!r}", "tool_choice", "name")
 
@@ -188,3 +199,67 @@ def read_cache(obj: Obj, where: str) -> Cache | None:
     if control is None:
         return None
     return Cache(string(control, "ttl", f"{where}.cache_control" if where else "cache_control"))
+
+
+# MCP servers, each with the toolset that lists the allowed tools. The older of the two betas
+# (`mcp-client-2025-04-04`) has no toolsets: the entry of the server lists them.
+
+
+def with_servers(tools: Sequence[Tool], body: Obj) -> tuple[Tool, ...]:
+    """`tools` with the servers of their toolsets, and a tool for each server that has no toolset."""
+    given = objects(body, _SERVERS, "")
+    if not given:
+        return tuple(tools)
+    servers = {need_string(server, "name", where): (server, where) for where, server in given}
+    read = [_with_server(tool, servers) for tool in tools]
+    named = {_server_name(tool) for tool in tools}
+    without_toolset = [_without_toolset(*found) for name, found in servers.items() if name not in named]
+    return (*read, *without_toolset)
+
+
+def is_in_mcp_servers(raw: Raw) -> bool:
+    """Is the tool defined in `mcp_servers`, and not in `tools`?"""
+    return is_object(raw.value) and _SERVERS in raw.value
+
+
+def _server_name(tool: Tool) -> str:
+    return (tool.extras or {}).get("mcp_server_name", "")
+
+
+def _with_server(tool: Tool, servers: dict[str, tuple[Obj, str]]) -> Tool:
+    found = servers.get(_server_name(tool))
+    if tool.hosted != "mcp" or found is None or tool.raw is None:
+        return tool
+    toolset: Obj = tool.raw.parsed
+    default, configs = toolset.get("default_config"), toolset.get("configs")
+    by_default = enabled(default, True)
+    settings = configs if is_object(configs) else {}
+    on = tuple(name for name, config in settings.items() if enabled(config, by_default))
+    off = tuple(name for name, config in settings.items() if not enabled(config, by_default))
+    server = _server(*found, allowed=None if by_default else on, denied=off if by_default else ())
+    return msgspec.structs.replace(tool, server=server)
+
+
+def _without_toolset(given: Obj, where: str) -> Tool:
+    config = given.get("tool_configuration")
+    settings = config if is_object(config) else {}
+    listed = settings.get("allowed_tools")
+    allowed = tuple(map(str, listed)) if is_array(listed) else None
+    server = _server(given, where, allowed=allowed if enabled(settings, True) else (), denied=())
+    name = need_string(given, "name", where)
+    return Tool(name=name, kind="hosted", hosted="mcp", server=server, raw=Raw(NAME, {_SERVERS: [given]}))
+
+
+def _server(
+    given: Obj, where: str, *, allowed: tuple[str, ...] | None, denied: tuple[str, ...]
+) -> ToolServer | None:
+    url = string(given, "url", where)
+    if not url:
+        return None
+    return ToolServer(
+        name=need_string(given, "name", where),
+        url=url,
+        token=string(given, "authorization_token", where),
+        allowed=allowed,
+        denied=denied,
+    )

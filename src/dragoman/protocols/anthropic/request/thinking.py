@@ -12,6 +12,7 @@ from ...base import Target
 from ...common import reasoning_effort
 from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
+from ...common.typed_json import items
 
 _PATH = "settings.reasoning"
 # Anthropic refuses a smaller budget, and a budget that is not below `max_tokens`.
@@ -134,7 +135,9 @@ def _shown(thinking: Obj, wanted: Reasoning) -> Obj:
     return thinking
 
 
-def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Notices) -> Obj | None:
+def think_if_signed(
+    thinking: Obj | None, messages: Sequence[Any] | msgspec.Raw, notices: Notices
+) -> Obj | None:
     """`thinking`, unless the current turn has calls without the thoughts before them.
 
     With a budget, Anthropic refuses such a turn: the last assistant turn must start with a thinking block.
@@ -147,8 +150,9 @@ def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Noti
     return {"type": "disabled"}
 
 
-def _begins_signed(messages: Sequence[Any]) -> bool:
-    given = (msgspec.json.decode(m) if isinstance(m, msgspec.Raw) else m for m in reversed(messages))
+def _begins_signed(messages: Sequence[Any] | msgspec.Raw) -> bool:
+    listed = items(messages, "messages") if isinstance(messages, msgspec.Raw) else messages
+    given = (msgspec.json.decode(msgspec.json.encode(message)) for message in reversed(listed))
     last = next((m for m in given if m.get("role") == "assistant"), None)
     content = last.get("content") if last else None
     blocks = [b for b in content if is_object(b)] if is_array(content) else []

@@ -1,4 +1,4 @@
-"""The content blocks and messages of an Anthropic request, as typed structs."""
+"""The content blocks and messages of an Anthropic request, as typed structs, and how they are decoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ....model.messages import Cache
+from ....model.messages import Cache, Extras
+from ...common.typed_json import LazyArray, Members, Reader, bad_request, items, members_of
+from ..own import NAME
 
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
 _NO_INPUT = msgspec.Raw(b"{}")
@@ -18,8 +20,13 @@ class Block(msgspec.Struct, tag_field="type", frozen=True, forbid_unknown_fields
 
 class TextBlock(Block, tag="text", frozen=True, gc=False):
     text: str
-    cache_control: Cache | None = None
-    citations: list[dict[str, Any]] | None = None
+    cache_control: Cache | msgspec.UnsetType | None = msgspec.UNSET
+    citations: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET
+
+    @property
+    def bare(self) -> bool:
+        """Is its text all that it has?"""
+        return self.cache_control is msgspec.UNSET and self.citations is msgspec.UNSET
 
 
 class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -36,7 +43,7 @@ class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 class ThinkingBlock(Block, tag="thinking", frozen=True, gc=False):
     thinking: str
-    signature: str | None = None
+    signature: str | msgspec.UnsetType | None = msgspec.UNSET
     """Missing if the model is not Claude: other models do not sign."""
 
 
@@ -60,12 +67,6 @@ class ResultBlock(Block, tag="tool_result", frozen=True, gc=False):
     content: str | list[OnlyText] | None = None
     is_error: bool | None = None
     cache_control: Cache | None = None
-
-
-class AnyResultBlock(ResultBlock, frozen=True, gc=False):
-    """A `tool_result` with any content."""
-
-    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -102,15 +103,63 @@ class ToolReference(Block, tag="tool_reference", frozen=True, gc=False):
     tool_name: str
 
 
-class UsualMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message with only usual blocks."""
+class MessageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A message with only usual blocks. The blocks of any other message are read one by one."""
 
     role: str
     content: str | list[TextBlock | ThinkingBlock | CallBlock | ResultBlock] | None = None
     output_config: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class AnyMessage(UsualMessage, frozen=True, gc=False):
-    """A message with any blocks, which are decoded one by one."""
+usual_messages = msgspec.json.Decoder(list[MessageEntry]).decode
+_usual_message = msgspec.json.Decoder(MessageEntry).decode
+_any_message = Reader(MessageEntry)
+_content = msgspec.json.Decoder(str | list[msgspec.Raw] | None).decode
 
-    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+
+def one_message(raw: msgspec.Raw, where: str) -> MessageEntry:
+    """Decode one message of a list that could not be decoded in one pass."""
+    try:
+        return _usual_message(raw)
+    except msgspec.ValidationError:
+        members = members_of(raw, where)
+        entry, _ = _any_message.split(without_content(members), where)
+        return msgspec.structs.replace(entry, content=any_content(members, where))
+
+
+def without_content(members: Members) -> Members:
+    return {key: raw for key, raw in members.items() if key != "content"}
+
+
+def any_content(members: Members, where: str) -> str | list[msgspec.Raw] | None:
+    """The content of a message or result: text, or blocks that are not decoded."""
+    if "content" not in members:
+        return None
+    try:
+        return _content(members["content"])
+    except msgspec.ValidationError as error:
+        raise bad_request(error, f"{where}.content") from None
+
+
+class SentMessage:
+    """A message as the client sent it. It is decoded only if a writer of this protocol needs it."""
+
+    __slots__ = ("_at", "_blocks", "_listed")
+
+    def __init__(self, listed: LazyArray, at: int) -> None:
+        self._listed = listed
+        self._at = at
+        self._blocks: list[msgspec.Raw] | None = None
+
+    def __getitem__(self, block: int) -> msgspec.Raw:
+        if self._blocks is None:
+            self._blocks = items(self._members()["content"], "")
+        return self._blocks[block]
+
+    def extras(self) -> Extras:
+        """The members beside the role and the content."""
+        rest = {key: raw for key, raw in self._members().items() if key not in ("role", "content")}
+        return Extras(NAME, rest)
+
+    def _members(self) -> Members:
+        return members_of(self._listed[self._at], "")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from ....model.messages import Request
+from typing import Any
+
+import msgspec
+
+from ....model.messages import Cache, Request
 from ...base import Outgoing, Target
-from ...common import unsupported
-from ...common.cache_breakpoints import marks_nothing
+from ...common import cache_breakpoints, unsupported
 from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..own import NAME, is_own
-from .cache_marks import mark_request
-from .restore import restored_messages
 from .thinking import fitted, think_if_signed, unchanged_thinking, write_thinking
 from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
@@ -47,32 +48,7 @@ _NO_COUNTERPART = (
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """Write the body, and what the translation of the answer needs to know about it."""
-    if is_own(request.raw):
-        return _passed_on(request, request.raw.value, target)
     return _Writer(request, target).outgoing()
-
-
-def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
-    """The body of an Anthropic client with the upstream's model name, without what the upstream refuses."""
-    notices = Notices(target.strict)
-    body = given | {"model": target.model}
-    messages = restored_messages(request.messages, target)
-    if messages is not None:
-        body["messages"] = messages
-        thinking = think_if_signed(given.get("thinking"), messages, notices)
-        if thinking is not given.get("thinking"):
-            body["thinking"] = thinking
-    body = fitted(body, request.settings.reasoning, target, notices)
-    why = _unsampled(target)
-    for key in _SAMPLING if why else ():
-        if body.pop(key, None) is not None:
-            _drop_sampling(key, why, notices)
-    # `True`, not "blocks": this mark is for the whole request. GLM, which also speaks this protocol, answers
-    # 400 to the field.
-    if target.cache_marks is True and marks_nothing(request):
-        body["cache_control"] = mark_request(notices)
-    names = ToolNames(request.tools, _AS_GIVEN)
-    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), betas=request.betas)
 
 
 def _unsampled(target: Target) -> str:
@@ -103,64 +79,86 @@ class _Writer:
             unsupported.refuse_untranslatable(self._request)
         unsupported.check_choice(self._request)
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
-        prompt = writer.write(self._target.ids or IDS, self._instruction())
-        body = {key: value for key, value in self._body(prompt).items() if value is not None}
-        unsupported.warn_dropped(self._settings, _NO_COUNTERPART, self._notices)
-        body = self._with_extras(body)
+        ids, instruction = self._target.ids or IDS, self._instruction()
+        prompt = writer.write(ids, instruction, remembers=self._remembers())
+        raw = self._request.raw
+        body = raw.value if is_own(raw) else self._body(prompt)
         if self._own:
-            body = fitted(body, self._settings.reasoning, self._target, self._notices)
+            body = self._fitted(body, prompt)
         return Outgoing(
             members=body,
             path=PATH,
             names=self._names,
             notices=self._notices.all(),
             # Anthropic refuses a stop sequence of white space only. Dragoman looks for it in the answer.
-            stop=tuple(s for s in self._settings.stop if s and not s.strip()),
+            stop=() if self._own else tuple(s for s in self._settings.stop if s and not s.strip()),
             betas=(*self._request.betas, *((_SERVERS_BETA,) if prompt.servers else ())),
         )
 
+    def _remembers(self) -> bool:
+        # Anthropic refuses a history with calls and no tools. If the client sent it so, it stays so.
+        raw = self._request.raw
+        return bool(self._request.tools) or not is_own(raw) or not _is_empty(raw.value.get("tools"))
+
+    def _fitted(self, given: Obj, prompt: Prompt) -> Obj:
+        """The body `given` of a client that speaks Anthropic, without what this model refuses."""
+        body = {**given, "model": self._target.model}
+        for key in ("system", "messages", "tools"):
+            written = getattr(prompt, key)
+            if written:
+                body[key] = written
+            elif not _is_empty(given.get(key)):
+                del body[key]
+        if prompt.tools and not prompt.callable:
+            body["tool_choice"] = {"type": "none"}
+        if not prompt.copied:
+            thinking = think_if_signed(given.get("thinking"), prompt.messages, self._notices)
+            body |= {} if thinking is None else {"thinking": thinking}
+        body = fitted(body, self._settings.reasoning, self._target, self._notices)
+        why = _unsampled(self._target)
+        for key in _SAMPLING if why else ():
+            if body.pop(key, None) is not None:
+                _drop_sampling(key, why, self._notices)
+        # `True`, not "blocks": this mark is for the whole request, so the client's own blocks stay as they
+        # are. GLM, which also speaks this protocol, answers 400 to the field.
+        if self._target.cache_marks is True and cache_breakpoints.marks_nothing(self._request):
+            cache_breakpoints.note_added("one mark for the whole request", self._notices)
+            body["cache_control"] = cache_control(Cache())
+        return body
+
     def _body(self, prompt: Prompt) -> Obj:
-        """All fields in order. Fields that are None are left out."""
-        settings = self._settings
-        max_tokens = settings.max_tokens
+        """The body from the neutral request. For a client that speaks Anthropic, `_fitted` completes it."""
+        settings, max_tokens = self._settings, self._settings.max_tokens
         if max_tokens is None:
-            max_tokens = self._target.default_max_tokens
-        thinking, effort = self._thinking(max_tokens)
-        thinking = think_if_signed(thinking, prompt.messages, self._notices)
-        return {
-            "model": self._target.model,
             # Required by Anthropic and optional in all other protocols, so there is a default.
+            max_tokens = self._target.default_max_tokens
+        if self._own:
+            thinking, effort = unchanged_thinking(settings.reasoning)
+        else:
+            thinking, effort = write_thinking(settings.reasoning, self._target, max_tokens, self._notices)
+            thinking = think_if_signed(thinking, prompt.messages, self._notices)
+        # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
+        # cache.
+        body = {
+            "model": self._target.model,
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
-            # The order of the fields is fixed: the same conversation must give the same bytes, for the prompt
-            # cache.
             "tools": prompt.tools or None,
             "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),
             **self._sampling(thinking),
-            "stop_sequences": [s for s in settings.stop if s.strip()] or None,
+            "stop_sequences": [s for s in settings.stop if self._own or s.strip()] or None,
             "metadata": self._metadata(),
             "service_tier": _TIERS.get(settings.service_tier or ""),
             "speed": "fast" if settings.service_tier in ("fast", "ultrafast") else None,
-            "cache_control": self._cache_control(),
+            "cache_control": None if settings.cache is None else cache_control(settings.cache),
             "stream": True if self._request.stream else None,
         }
-
-    def _cache_control(self) -> Obj | None:
-        if self._settings.cache is not None:
-            return cache_control(self._settings.cache)
-        if self._own and self._target.cache_marks is True and marks_nothing(self._request):
-            return mark_request(self._notices)
-        return None
-
-    def _thinking(self, max_tokens: int) -> tuple[Obj | None, str | None]:
-        wanted = self._settings.reasoning
-        if self._own:
-            return unchanged_thinking(wanted)
-        return write_thinking(wanted, self._target, max_tokens, self._notices)
+        unsupported.warn_dropped(settings, _NO_COUNTERPART, self._notices)
+        return self._with_extras({key: value for key, value in body.items() if value is not None})
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
         offered = prompt.tools if prompt.callable else []
@@ -196,6 +194,8 @@ class _Writer:
         """The sampling settings that this model and this API version accept."""
         given: Obj = {key: getattr(self._settings, key) for key in _SAMPLING}
         kept = {key: value for key, value in given.items() if value is not None}
+        if self._own:
+            return kept
         thinks = thinking is not None and thinking["type"] != "disabled"
         for key in list(kept):
             why = self._unsampled(key, kept, thinks)
@@ -203,30 +203,30 @@ class _Writer:
                 del kept[key]
                 _drop_sampling(key, why, self._notices)
         # OpenAI and Gemini allow temperatures up to 2, Anthropic up to 1.
-        if kept.get("temperature", 0) > 1 and not self._own:
+        if kept.get("temperature", 0) > 1:
             kept["temperature"] = 1
             message = "Anthropic's highest temperature is 1"
             self._notices.warn("temperature-clamped", "settings.temperature", message)
         return kept
 
-    def _unsampled(self, key: str, kept: Obj, thinks: bool) -> str | None:
-        """Why a setting cannot be sent; None if it can."""
+    def _unsampled(self, key: str, kept: Obj, thinks: bool) -> str:
+        """Why a setting cannot be sent. Empty: it can."""
         never = _unsampled(self._target)
-        if never or self._own:
-            return never or None
+        if never:
+            return never
         least, most = _SAMPLING[key]
         if thinks and not least <= kept[key] <= most:
             return "a thinking model does not take it"
         if self._takes.one_sampling and key == "top_p" and "temperature" in kept:
             return "temperature and top_p exclude each other"
-        return None
+        return ""
 
     def _metadata(self) -> Obj | None:
-        user = unsupported.opaque_user(self._settings.user, _MAX_USER_LENGTH)
-        metadata: Obj = {"user_id": user} if user else {}
+        given = self._settings
         if self._own:
-            metadata |= self._settings.metadata or {}
-        return metadata or None
+            return ({"user_id": given.user} if given.user else {}) | (given.metadata or {}) or None
+        user = unsupported.opaque_user(given.user, _MAX_USER_LENGTH)
+        return {"user_id": user} if user else None
 
     def _with_extras(self, body: Obj) -> Obj:
         if not self._own:
@@ -237,3 +237,8 @@ class _Writer:
             both = key == "output_config" and is_object(value)
             body[key] = body.get(key, {}) | value if both else value
         return body
+
+
+def _is_empty(given: Any) -> bool:
+    """Did the client send no system prompt, messages or tools? Then the member stays as it came."""
+    return not (msgspec.json.decode(given) if isinstance(given, msgspec.Raw) else given)

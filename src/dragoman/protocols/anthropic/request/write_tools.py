@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,9 +16,10 @@ from ...common.schemas import ANTHROPIC, Schema, SchemaDialect, output_schema, s
 from ...common.search_limits import limits_of, location
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable, token_and_headers
+from ...common.typed_json import unchanged_array
 from ...common.unsupported import warn_deferred
 from ..own import is_own
-from .read_servers import is_in_mcp_servers
+from .read_tools import is_in_mcp_servers
 from .write_blocks import Marks
 
 # The oldest version of each tool: all models that support the tool support it.
@@ -59,16 +60,21 @@ class ToolWriter:
         self.servers: list[Obj] = []
         """The MCP servers of the tools that were written."""
 
-    def offered(self) -> list[Obj]:
+    def offered(self) -> list[Any] | msgspec.Raw:
         """Write the tools that the model may call."""
-        written: list[Obj] = []
+        tools, choice = self._request.tools, self._request.settings.tool_choice
+        if tools and is_own(tools[0].raw) and (choice is None or choice.allowed is None):
+            copied = unchanged_array([tool.raw for tool in tools])
+            if copied is not None:
+                return copied
+        written: list[Any] = []
         last: Raw | None = None
-        for index, tool in enumerate(self._request.tools):
+        for index, tool in enumerate(tools):
             # All members of a toolset are one entry.
             # `computer_toolset_20260801` is one entry on the wire and one neutral tool per action.
             if tool.raw is not None and tool.raw is last:
                 continue
-            if is_offered(tool, self._request.settings.tool_choice):
+            if is_offered(tool, choice):
                 block = self._tool(tool, f"tools[{index}]")
                 if block is not None:
                     written.append(block)
@@ -82,9 +88,9 @@ class ToolWriter:
         names = dict.fromkeys(self._names.out(call.name, call.namespace) for call in calls)
         return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
-    def _tool(self, tool: Tool, path: str) -> Obj | None:
+    def _tool(self, tool: Tool, path: str) -> Obj | msgspec.Raw | None:
         if is_own(tool.raw):
-            return None if is_in_mcp_servers(tool.raw) else tool.raw.parsed
+            return None if is_in_mcp_servers(tool.raw) else tool.raw.value
         if tool.kind == "hosted":
             return self._hosted(tool, path)
         warn_deferred(tool, self._notices)
@@ -157,7 +163,7 @@ def is_offered(tool: Tool, choice: ToolChoice | None) -> bool:
 
 
 def write_tool_choice(
-    settings: Settings, tools: Sequence[Obj], names: ToolNames, thinks: bool, notices: Notices
+    settings: Settings, tools: list[Any] | msgspec.Raw, names: ToolNames, thinks: bool, notices: Notices
 ) -> Obj | None:
     """Write `tool_choice`, which also says whether calls may be parallel.
 
@@ -181,17 +187,18 @@ def write_tool_choice(
     return written | {"disable_parallel_tool_use": True} if serial else written
 
 
-def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj | None:
+def _forced(wanted: ToolChoice, tools: list[Any] | msgspec.Raw, names: ToolNames) -> Obj | None:
     if wanted.mode == "required":
         return {"type": "any"} if tools else None
     if wanted.mode != "named" or wanted.name is None:
         return None
-    offered = {tool.get("name") for tool in tools}
+    entries: list[Obj] = msgspec.json.decode(msgspec.json.encode(tools))
+    offered = {tool.get("name") for tool in entries}
     # Hosted tools keep their names.
     for name in (names.out(wanted.name, wanted.namespace), wanted.name):
         if name in offered:
             return {"type": "tool", "name": name}
-    servers = {name for tool in tools if (name := tool.get("mcp_server_name"))}
+    servers = {name for tool in entries if (name := tool.get("mcp_server_name"))}
     # Only a server knows what its tools are called.
     known = not servers or wanted.name in servers
     return None if known else {"type": "tool", "name": wanted.name}
