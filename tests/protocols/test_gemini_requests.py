@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -981,6 +982,236 @@ def test_a_changed_request_keeps_gemini_only_members() -> None:
     answer = {"role": "user", "parts": [{"functionResponse": response}]}
     assert sent.body == body | {"contents": [*body["contents"], answer]}
     assert sent.notices == ()
+
+
+# ── unknown members (law 5) ──
+
+ESCAPED = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
+# The id of the call, the signature of its part, and what an upstream gets for both.
+WRAPPED = {
+    "nothing": ("id-1", "U0lH", "id-1", "U0lH"),
+    "an escaped id": (ESCAPED, "U0lH", "functions.Bash:0", "U0lH"),
+    "an escaped id and no signature": (ESCAPED, None, "functions.Bash:0", None),
+    "a seal of this issuer": (
+        "id-1",
+        sealed_reasoning.to_slot(Seal("gemini", "U0lH", issuer="g"), "", call="x"),
+        "id-1",
+        "U0lH",
+    ),
+    "a seal of another issuer": (
+        ESCAPED,
+        sealed_reasoning.to_slot(Seal("gemini", "U0lH", issuer="other"), "", call="x"),
+        "functions.Bash:0",
+        None,
+    ),
+    "a seal of another protocol": (
+        "id-1",
+        sealed_reasoning.to_slot(Seal("anthropic", "sig"), "gemini"),
+        "id-1",
+        None,
+    ),
+}
+
+
+def full_body(id: str, signature: str | None) -> dict[str, Any]:
+    """A body with every kind of object. The signature is on a call, on text and on a thought."""
+    signed = {} if signature is None else {"thoughtSignature": signature}
+    picture = {"inlineData": {"mimeType": "image/png", "data": "QQ=="}, "videoMetadata": {"fps": 1}}
+    file = {"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/a.png"}}
+    call = {"functionCall": {"name": "f", "id": id, "args": {"a": 1.5}}, **signed}
+    response = {"name": "f", "id": id, "response": {"z": {"y": 1}}, "parts": [picture]}
+    model_parts = [
+        {"text": "look", "mediaResolution": {"level": "LOW"}, **signed},
+        call,
+        {"functionCall": {"name": "f", "id": "plain"}},
+        {"executableCode": {"code": "1", "language": "PYTHON"}},
+        {"partMetadata": {"a": 1}},
+        {"text": ""},
+        {"text": "loose", "thought": True},
+    ]
+    answer = {"functionResponse": {"name": "f", "id": "plain", "response": {"output": "x"}}}
+    return {
+        "contents": [
+            {"role": "user", "parts": [{"text": "go"}, picture, file]},
+            {"role": "model", "parts": model_parts},
+            {"role": "function", "parts": [{"functionResponse": response}, answer]},
+            {"parts": [{"text": "and now?"}]},
+        ],
+        "systemInstruction": {"role": "user", "parts": [{"text": "S"}, picture]},
+        "tools": [
+            {"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}], "googleSearch": {}},
+            {"functionDeclarations": []},
+        ],
+        "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}, "retrievalConfig": {"a": 1}},
+        "generationConfig": {"temperature": 0.5, "thinkingConfig": {"includeThoughts": True}},
+        "safetySettings": [{"category": "c"}],
+        "labels": {"a": "b"},
+    }
+
+
+def with_unknown(value: Any, number: list[int]) -> Any:
+    """`value` with an unknown member in every object, each with a value of its own."""
+    if isinstance(value, list):
+        return [with_unknown(item, number) for item in value]
+    if not isinstance(value, dict):
+        return value
+    number[0] += 1
+    at = number[0]
+    return {key: with_unknown(inner, number) for key, inner in value.items()} | {"xNew": {"at": at}}
+
+
+def snake_case(value: Any) -> Any:
+    if isinstance(value, list):
+        return [snake_case(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        re.sub("[A-Z]", lambda c: "_" + c[0].lower(), key): snake_case(inner) for key, inner in value.items()
+    }
+
+
+@pytest.mark.parametrize("spelled", [lambda body: body, snake_case], ids=["camelCase", "snake_case"])
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_unknown_members_at_every_object_survive(wrapped: str, spelled: Any) -> None:
+    id, signature, own_id, own_signature = WRAPPED[wrapped]
+    body, expected = (
+        spelled(with_unknown(full_body(*values), [0]))
+        for values in ((id, signature), (own_id, own_signature))
+    )
+    before = copy.deepcopy(body)
+    outgoing = write_request(read(body), target("gemini-2.5-pro", issuer="g"))
+    assert outgoing.body == expected
+    assert outgoing.notices == ()
+    assert body == before
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_unknown_members_of_contents_survive_a_change_elsewhere(wrapped: str) -> None:
+    id, signature, own_id, own_signature = WRAPPED[wrapped]
+    body = with_unknown(full_body(id, signature), [0])
+    expected = with_unknown(full_body(own_id, own_signature), [0])["contents"]
+    request = read(body)
+    changed = request.changed(messages=(*request.messages, user(Text("more"))))
+    outgoing = write_request(changed, target("gemini-2.5-pro", issuer="g"))
+    assert outgoing.body["contents"] == [*expected, {"role": "user", "parts": [{"text": "more"}]}]
+
+
+def test_a_thought_of_another_issuer_goes_with_all_its_members() -> None:
+    foreign = sealed_reasoning.to_slot(Seal("anthropic", "sig"), "gemini")
+    parts = [
+        {"text": "hm", "thought": True, "thoughtSignature": foreign, "x": 1},
+        {"text": "", "thoughtSignature": foreign, "x": 2},
+        {"text": "so", "x": 3},
+    ]
+    outgoing = write_request(read(asking(*parts)), target("gemini-2.5-pro"))
+    assert outgoing.body["contents"] == [{"role": "user", "parts": [{"text": "so", "x": 3}]}]
+
+
+@pytest.mark.parametrize("spelled", [lambda body: body, snake_case], ids=["camelCase", "snake_case"])
+def test_a_call_with_another_id_keeps_its_unknown_members(spelled: Any) -> None:
+    """The store puts back an id that was too long for the client."""
+    hashed = call_ids.for_client("x" * 99, call_ids.WORDS)
+    long = "x" * 99
+    request = read(spelled(with_unknown(full_body(hashed, "U0lH"), [0])))
+
+    def renamed(part: Part) -> Part:
+        match part:
+            case ToolCall(id=id) if id == hashed:
+                return msgspec.structs.replace(part, id=long, raw=None)
+            case ToolResult(call_id=id) if id == hashed:
+                return msgspec.structs.replace(part, call_id=long, parts=(Text("new"),), raw=None)
+            case _:
+                return part
+
+    messages = [msgspec.structs.replace(m, parts=tuple(map(renamed, m.parts))) for m in request.messages]
+    outgoing = write_request(request.changed(messages=tuple(messages)), target("gemini-2.5-pro"))
+    expected = spelled(with_unknown(full_body(long, "U0lH"), [0])["contents"])
+    expected[1]["parts"][1] = dict(expected[1]["parts"][1])
+    (name,) = spelled({"functionResponse": 0})
+    old = expected[2]["parts"][0][name]
+    del old["parts"]
+    old["response"] = {"output": "new"}
+    assert outgoing.body["contents"] == expected
+
+
+def test_numbers_and_text_keep_their_spelling_beside_an_escaped_id() -> None:
+    part = b'{"functionCall":{"id":"%b","name":"f","args":{"a": 1.50, "b": [1E5, 12345678901234567890123]}}}'
+    body = b'{"contents":[{"role":"model","parts":[%b,{"x": 1.0,"text":"\\u00e9"}]}]}' % (
+        part % ESCAPED.encode()
+    )
+    sent = write_request(read_request(body, PATH), target("gemini-2.5-pro")).encoded()
+    assert b'"args":{"a": 1.50, "b": [1E5, 12345678901234567890123]}' in sent
+    assert b'"x":1.0' in sent
+    assert sent == write_request(read_request(body, PATH), target("gemini-2.5-pro")).encoded()
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_the_prompt_keeps_its_bytes_when_a_later_content_is_unwrapped(indent: int | None) -> None:
+    foreign = sealed_reasoning.to_slot(Seal("anthropic", "sig"), "gemini")
+    turns: list[Any] = [{"role": "user", "parts": [{"text": "go"}]}]
+    for number in range(6):
+        id = ESCAPED if number % 3 == 2 else f"c{number}"
+        call = {"functionCall": {"name": "f", "id": id, "args": {"n": number}}, "x": number}
+        if number == 4:
+            call["thoughtSignature"] = foreign
+        turns += [
+            {"role": "model", "parts": [call]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "id": id, "response": {}}}]},
+        ]
+    before = b""
+    for end in range(1, len(turns) + 1, 2):
+        body = json.dumps({"contents": turns[:end]}, indent=indent).encode()
+        members = write_request(read_request(body, PATH), target()).encoded()
+        contents = bytes(msgspec.json.decode(members, type=dict[str, msgspec.Raw])["contents"])
+        assert json.loads(contents)
+        assert contents.startswith(before)
+        before = contents.removesuffix(b"]").rstrip()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"tools": []},
+        {"tools": None},
+        {"tools": [{"functionDeclarations": []}]},
+        {"systemInstruction": ""},
+        {"system_instruction": {"parts": [], "x": 1}},
+        {"systemInstruction": {"parts": [{"inlineData": {"mimeType": "image/png", "data": "QQ=="}}]}},
+        {"contents": {"parts": {"text": "hi", "x": 1}}},
+        {"contents": [{"role": "user", "parts": []}, {"role": "user"}, {"parts": [{"text": "x"}, {}]}]},
+    ],
+)
+def test_odd_members_of_a_clients_own_body_stay(member: Any) -> None:
+    body = asking() | member
+    outgoing = write_request(read(body), target())
+    assert outgoing.body == body
+    assert outgoing.notices == ()
+
+
+def test_a_removed_tool_is_not_sent() -> None:
+    request = read(asking(tools=[{"googleSearch": {}}, {"functionDeclarations": [{"name": "f", "x": 1}]}]))
+    for left, expected in (
+        (request.tools[1:], [{"functionDeclarations": [{"name": "f", "x": 1}]}]),
+        ((), None),
+    ):
+        # With and without the client's own body.
+        for sent in (request.changed(tools=left), msgspec.structs.replace(request, tools=left)):
+            assert write_request(sent, target()).body.get("tools") == expected
+
+
+def test_a_request_that_keeps_its_body_is_written_from_its_messages_and_tools() -> None:
+    request = read(GEMINI_CLI)
+    changed = msgspec.structs.replace(
+        request, messages=(*request.messages, user(Text("more"))), tools=(*request.tools, Tool(name="new"))
+    )
+    outgoing = write_request(changed, target())
+    functions = GEMINI_CLI["tools"][0]["functionDeclarations"]
+    (group,) = outgoing.body["tools"]
+    assert group["functionDeclarations"][:-1] == functions
+    assert group["functionDeclarations"][-1]["name"] == "new"
+    more = {"role": "user", "parts": [{"text": "more"}]}
+    assert outgoing.body["contents"] == [*GEMINI_CLI["contents"], more]
+    assert {**outgoing.body, "contents": 0, "tools": 0} == {**GEMINI_CLI, "contents": 0, "tools": 0}
 
 
 # ── writing: the conversation ──

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..model.errors import DragomanError
+from .printing import print_json
 from .protocol_choice import ProtocolChoice
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _run(options: SuiteOptions, *, as_json: bool) -> int:
         return 130
     _clear()
     if as_json:
-        _echo_json(report.as_json(found))
+        print_json(report.as_json(found))
     else:
         for line in table.lines(found):
             click.echo(line)
@@ -160,17 +161,11 @@ def _list(options: SuiteOptions, *, as_json: bool) -> None:
         trials = [(case["id"], case["title"]) for case in chosen_cases(options)]
     if as_json:
         listed = [{"name": name, "says": says} for name, says in trials]
-        _echo_json(listed)
+        print_json(listed)
         return
     width = max((len(name) for name, _ in trials), default=0)
     for name, says in trials:
         click.echo(f"{name:<{width}}  {says}")
-
-
-def _echo_json(value: object) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def _show_how(options: SuiteOptions) -> None:

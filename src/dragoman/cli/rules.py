@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
+from .printing import print_json
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def rules(as_json: bool) -> None:
     """List the mending rules, in the order they are tried."""
     if as_json:
-        import msgspec
-
         listed = [{"name": name, "stage": stage, "reason": reason} for stage, name, reason in _every_rule()]
-        click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
+        print_json(listed)
         return
     width = max(len(name) for _, name, _ in _every_rule())
     last = ""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import msgspec
 
 from ...observe.sessions import Session, SessionDetail, SessionTurn, one
 from ...store import SessionQuery
+from ..printing import print_json
 from ..store.operations import with_store
 from ..terminal_text import printable
 
@@ -24,7 +24,7 @@ def show(config_file: Path | None, session: str | None, as_json: bool) -> None:
             f"the store has no session {session!r}: `dragoman usage --by session` lists those that it has"
         )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        print_json(found)
         return
     for line in lines(found):
         click.echo(line)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..printing import aligned
+
 
 class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
     """One key, without its secret. Times are in UTC."""
@@ -27,12 +29,7 @@ class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
 def table(rows: Sequence[KeyRow]) -> list[str]:
     """The rows as aligned lines below a head."""
     head = ["NAME", "ROLE", "TEAM", "SECRET", "MODELS", "LIMITS", "LAST USED", "EXPIRES"]
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+    return list(aligned([head, *(_cells(row) for row in rows)], range(len(head))))
 
 
 def _cells(row: KeyRow) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from ...config.types import Config
@@ -15,12 +15,13 @@ from ...offline.compare_page import compare_page
 from ...offline.library import RecordingEntry
 from ...recording.kept_failures import failures_folder
 from ...store import ReceiptQuery, Store
+from ..printing import aligned
 from ..serve.service import load_config
 from ..store.operations import with_store
 
 _RECORDED = "(recorded)"
 _HEAD = ("turn", "target", "outcome", "valid", "mended", "bad", "in", "out", "cost", "seconds", "calls")
-_RIGHT = frozenset({"valid", "mended", "bad", "in", "out", "cost", "seconds"})
+_WORDS = [_HEAD.index(name) for name in ("turn", "target", "outcome", "calls")]
 
 
 def run(
@@ -35,7 +36,7 @@ def run(
     cells += [
         _cells("all", f"{one.answers - one.failed} of {one.answers} ok", "", one) for one in totals(rows)
     ]
-    for line in _table(cells):
+    for line in aligned([_HEAD, *cells], _WORDS):
         say(line)
     for row in rows:
         if row.error:
@@ -90,14 +91,3 @@ def _cells(turn: str, outcome: str, calls: str, of: Total) -> tuple[str, ...]:
         f"{of.seconds:.2f}",
         calls,
     )
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    lines = [_HEAD, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
-    for line in lines:
-        cells = (
-            cell.rjust(width) if name in _RIGHT else cell.ljust(width)
-            for cell, width, name in zip(line, widths, _HEAD, strict=True)
-        )
-        yield "  ".join(cells).rstrip()

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import msgspec
 
 from ...model.errors import BadRequest
 from ...observe.receipts.score_counts import CALL_CLASSES
@@ -18,6 +17,7 @@ from ...observe.scores.examples import Example, example
 from ...observe.scores.markdown import MAX_EXAMPLES, markdown
 from ...routing.reliability import percent
 from ...store import Store
+from ..printing import aligned, print_json
 from ..store.operations import with_store
 from ..terminal_text import printable
 
@@ -35,7 +35,7 @@ def show(config_file: Path | None, query: dict[str, str], *, as_json: bool, repo
         return
     found = with_store(config_file, lambda store, config: report(store, wanted))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        print_json(found)
         return
     for line in table(found):
         click.echo(line)
@@ -75,10 +75,7 @@ def table(found: ScoreReport) -> Iterator[str]:
     # Most models make few kinds of mistakes. A column without any number is left out.
     kept = [place for place in range(len(_HEADS)) if any(row[place] != "-" for row in rows)]
     lines = [[row[place] for place in kept] for row in (_HEADS, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for number, (first, *rest) in enumerate(lines):
-        cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
-        line = f"{first:<{widths[0]}}  {'  '.join(cells)}".rstrip()
+    for number, line in enumerate(aligned(lines)):
         yield line if number else click.style(line, bold=True)
     if found.more:
         yield f"{found.more:,} more targets are left out: use --limit"

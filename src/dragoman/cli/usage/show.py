@@ -15,6 +15,7 @@ import msgspec
 
 from ...model.errors import BadRequest
 from ...observe.usage import Sums, UsageReport, parse, report
+from ..printing import aligned, print_json
 from ..store.operations import with_store
 from ..terminal_text import printable
 
@@ -34,7 +35,7 @@ def show(config_file: Path | None, query: dict[str, str], limit: int | None, for
     wanted = msgspec.structs.replace(wanted, limit=limit)
     found = with_store(config_file, lambda store, config: report(store, wanted))
     if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        print_json(found)
     elif form == "csv":
         _write_csv(found)
     else:
@@ -80,14 +81,9 @@ def _lines(found: UsageReport, named: list[tuple[str, Sums]]) -> Iterator[str]:
     lines = [*named, ("total", found.total)]
     doubt = " + ?" if any(row.unpriced and row.cost is not None for _, row in lines) else ""
     cells = [(*heads[:-1], heads[-1] + " " * len(doubt)), *(_cells(name, row, doubt) for name, row in lines)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(heads))]
-    for number, row in enumerate(cells):
-        first, *rest = row
-        line = f"{first:<{widths[0]}}  " + "  ".join(
-            f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)
-        )
+    for number, line in enumerate(aligned(cells)):
         bold = number in (0, len(cells) - 1)
-        yield click.style(line.rstrip(), bold=True) if bold else line.rstrip()
+        yield click.style(line, bold=True) if bold else line
 
 
 def _cells(name: str, row: Sums, doubt: str) -> tuple[str, ...]:

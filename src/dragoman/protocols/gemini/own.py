@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
-from ...model.messages import Raw, Seal
+from ...model.messages import Extras, Message, Raw, Seal
 from ..base import Target
 from ..common import sealed_reasoning
 
 NAME = "gemini"
+Kept = TypeVar("Kept", Raw, Extras)
 
 
-def is_own(raw: Raw | None) -> TypeGuard[Raw]:
+def is_own(kept: Kept | None) -> TypeGuard[Kept]:
     """Was this sent in this protocol? Then the other side may get it unchanged, if it speaks it too."""
-    return raw is not None and raw.protocol == NAME
+    return kept is not None and kept.protocol == NAME
+
+
+def is_own_message(message: Message) -> bool:
+    """Did a Gemini client send this message? Nothing of it may change except what Dragoman put there."""
+    return is_own(message.raw) or is_own(message.extras)
 
 
 def goes_back(seal: Seal | None, target: Target) -> TypeGuard[Seal]:

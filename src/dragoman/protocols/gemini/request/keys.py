@@ -14,7 +14,10 @@ import msgspec
 
 from ...common import fields
 from ...common.fields import Obj, is_object
-from ...common.typed_json import items, opens_object
+from ...common.typed_json import LazyArray, items, opens_object
+
+SIGNATURES = ("thoughtSignature", "thought_signature")
+"""The names of a part's signature."""
 
 
 @lru_cache(maxsize=512)
@@ -35,6 +38,32 @@ def listed(raw: msgspec.Raw, where: str) -> list[tuple[msgspec.Raw, str]]:
     if opens_object(raw):
         return [(raw, where)]
     return [(item, f"{where}[{at}]") for at, item in enumerate(items(raw, where))]
+
+
+class SplitArray(LazyArray):
+    """An array of a request, as it came, with its items: the reader has split it already."""
+
+    __slots__ = ()
+
+    def __init__(self, json: msgspec.Raw, items: list[msgspec.Raw]) -> None:
+        super().__init__(json, "")
+        self._items = items
+
+    def up_to(self, count: int) -> bytes:
+        """The JSON of the array up to the end of its first `count` items, white space included."""
+        json, end = bytes(self.json), 0
+        for item in self.items[:count]:
+            end = json.index(item, end) + len(bytes(item))
+        return json[:end]
+
+
+def merged(body: Obj, extras: Obj) -> Obj:
+    """Merge `extras` into `body`, recursively."""
+    result = dict(body)
+    for key, value in extras.items():
+        under = result.get(key)
+        result[key] = merged(under, value) if is_object(under) and is_object(value) else value
+    return result
 
 
 class Fields:

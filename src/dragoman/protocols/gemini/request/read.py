@@ -16,7 +16,7 @@ from ....model.messages import Message, Raw, Request, Text
 from ...common.fields import Body, reject
 from ...common.typed_json import body_members, decode_members, reads_body, value
 from ..own import NAME
-from .keys import Fields, listed
+from .keys import Fields, SplitArray, listed
 from .pairing import paired
 from .read_parts import read_content
 from .read_settings import read_settings
@@ -32,20 +32,21 @@ def read_request(body: Body, path: str = "") -> Request:
     """Read the body and the path of a `generateContent` or `streamGenerateContent` request."""
     top = Fields(decode_members(body_members(body), _UNDECODED), "")
     model, stream = _addressed(path, top)
-    given = top.get("contents")
+    given: msgspec.Raw | None = top.get("contents")
     contents = [] if given is None else listed(given, "contents")
-    if not contents:
+    if given is None or not contents:
         reject("is required", "contents")
+    array = SplitArray(given, [raw for raw, _ in contents])
 
     def where(content: int, response: int) -> str:
         return _response_path(*contents[content], response)
 
     tools = () if top.get("tools") is None else read_tools(top.get("tools"))
     settings, extras = read_settings(top, tools)
-    read = [read_content(raw, at) for raw, at in contents]
+    read = [read_content(raw, path, Raw(NAME, array, at=at)) for at, (raw, path) in enumerate(contents)]
     return Request(
         model=model,
-        messages=(*_system(top), *paired(read, where, elsewhere=top.get("cachedContent") is not None)),
+        messages=(*read_system(top), *paired(read, where, elsewhere=top.get("cachedContent") is not None)),
         tools=tools,
         settings=settings,
         stream=stream,
@@ -67,7 +68,7 @@ def _addressed(path: str, top: Fields) -> tuple[str, bool]:
     return match["model"] or match["tuned"], _STREAMS[match["verb"]]
 
 
-def _system(top: Fields) -> list[Message]:
+def read_system(top: Fields) -> list[Message]:
     """Read `systemInstruction`: a content (its role has no meaning), a single part, or a string."""
     given = top.get("systemInstruction")
     if isinstance(given, str):

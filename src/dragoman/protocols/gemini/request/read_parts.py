@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,14 +20,14 @@ from ....model.messages import (
     ToolCall,
     ToolResult,
 )
-from ...common import call_ids, sealed_reasoning
+from ...common import call_ids, inline_media, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, as_object, join, reject
-from ...common.typed_json import Reader, optional, value
+from ...common.typed_json import Reader, members_of, optional, value
 from ..own import NAME
 from . import wire
-from .keys import Fields, camel, listed
-from .read_media import read_media
+from .keys import SIGNATURES, Fields, camel, listed
+from .unwrap import unwrapped
 
 BYPASS = "skip_thought_signature_validator"
 """Google's documented replacement for a lost signature. It is valid (url-safe) base64."""
@@ -50,17 +50,19 @@ _ABOUT_A_PART = frozenset(
 # Names of a response's only member that holds the whole result, in various clients.
 _ANSWERS = frozenset({"output", "result", "return_value", "content"})
 
+_FILES_API = "https://generativelanguage.googleapis.com/"
+
 _usual_content = msgspec.json.Decoder(wire.Content).decode
 _any_content = Reader(wire.AnyContent)
 _any_part = Reader(wire.AnyPart)
 _encode = msgspec.json.Encoder().encode
 
 
-def read_content(raw: msgspec.Raw, where: str) -> Message:
+def read_content(raw: msgspec.Raw, where: str, held: Raw) -> Message:
     """Read one of `contents`. Calls and responses without an id get one in `pairing`.
 
     A content with only usual parts is decoded in one pass. The parts of any other content are decoded one by
-    one.
+    one. `held`: the content as it came, for its message.
     """
     parts = _Parts(where)
     try:
@@ -71,7 +73,21 @@ def read_content(raw: msgspec.Raw, where: str) -> Message:
     else:
         for at, part in enumerate(content.parts or ()):
             parts.add(part, at)
-    return Message(parts.role(content.role), tuple(parts.read), None, Raw(NAME, raw, parts.wrapped))
+    role = parts.role(content.role)
+    if not parts.wrapped:
+        return Message(role, tuple(parts.read), None, held)
+    members = members_of(raw, where)
+    return unwrapped(role, _pieces(members["parts"], where), members)
+
+
+def _pieces(raw: msgspec.Raw, where: str) -> list[tuple[list[Part], msgspec.Raw]]:
+    """Each part of a content as it came, and what is read of it alone."""
+    pieces: list[tuple[list[Part], msgspec.Raw]] = []
+    for at, (item, path) in enumerate(listed(raw, join(where, "parts"))):
+        parts = _Parts(where)
+        parts.add(_any_part.read(item, path), at, item)
+        pieces.append((parts.read, item))
+    return pieces
 
 
 class _Parts:
@@ -82,7 +98,7 @@ class _Parts:
     def __init__(self, where: str) -> None:
         self.read: list[Part] = []
         self.wrapped = False
-        """Does the content hold anything that no upstream may get? See `messages.Raw.wrapped`."""
+        """Does the content hold a call id or a seal that Dragoman wrapped for the client?"""
         self._where = where
         """The path of the content. The path of a part is computed only for errors."""
         self._called = False
@@ -175,7 +191,7 @@ class _Parts:
         parts: list[Text | Media] = [] if text is None else [Text(text)]
         media = optional(response.parts)
         if media is not None:
-            parts += _media(media, f"{self._path(at)}.{key}.parts")
+            parts += _media_of(media, f"{self._path(at)}.{key}.parts")
         return ToolResult(
             call_id=self._id(response.id),
             name=response.name or None,
@@ -187,20 +203,69 @@ class _Parts:
 def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
     """Read a part that is neither text nor a call nor a response; None if it is empty."""
     fields = Fields(value(raw, where), where)
-    media = None if fields.boolean("thought") else read_media(fields)
+    media = None if fields.boolean("thought") else _media(fields)
     if media is not None:
         return media
     given = (camel(key) for key, member in fields.value.items() if member is not None)
     kind = next((key for key in given if key not in _ABOUT_A_PART), None)
     if kind is None:
         return None
-    return Opaque(Raw(NAME, fields.rest(frozenset({"thoughtSignature"}))), kind)
+    return Opaque(_unsigned(fields), kind)
 
 
-def _media(raw: msgspec.Raw, where: str) -> list[Media]:
+def _media_of(raw: msgspec.Raw, where: str) -> list[Media]:
     """The images and documents of a response."""
     given = [Fields(as_object(value(item, at), at), at) for item, at in listed(raw, where)]
-    return [read_media(part) or reject("expected inlineData or fileData", part.where) for part in given]
+    return [_media(part) or reject("expected inlineData or fileData", part.where) for part in given]
+
+
+def _media(part: Fields) -> Media | None:
+    """The image, document, audio or video of a part, if there is one."""
+    if (inline := part.child("inlineData")) is not None:
+        mime = inline.need_string("mimeType")
+        return Media(
+            kind=_kind(mime),
+            media_type=mime,
+            # google-genai writes the alphabet for URLs. Gemini itself gets the part as it came.
+            data=inline_media.standard(inline.need_string("data")),
+            name=inline.string("displayName"),
+            raw=_unsigned(part),
+        )
+    if (file := part.child("fileData")) is not None:
+        uri = file.need_string("fileUri")
+        mime = file.string("mimeType") or inline_media.guessed_type(uri)
+        bound = _is_bound(uri)
+        return Media(
+            kind=_kind(mime),
+            media_type=mime,
+            url=None if bound else uri,
+            file_id=uri if bound else None,
+            name=file.string("displayName"),
+            raw=_unsigned(part),
+        )
+    return None
+
+
+def _unsigned(part: Fields) -> Raw:
+    """The part as it came. Its signature is a `Thinking` after it."""
+    return Raw(NAME, {key: value for key, value in part.value.items() if key not in SIGNATURES})
+
+
+def _kind(mime: str) -> Literal["image", "document", "audio", "video"]:
+    match mime.split("/", 1)[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+        case _:
+            return "document"
+
+
+def _is_bound(uri: str) -> bool:
+    """Is this a file in Google's storage (`gs://…` or the Files API)? Other providers cannot read it."""
+    return not uri.startswith(("http://", "https://")) or uri.startswith(_FILES_API)
 
 
 def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:

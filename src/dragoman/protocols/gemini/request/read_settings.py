@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....model.messages import Effort, Format, Reasoning, Settings, Tool, ToolChoice
-from ...common.fields import Obj, is_array, is_object, reject
+from ...common.fields import Obj, is_array, reject
 from .keys import Fields
 from .schemas import json_schema
 
@@ -184,12 +184,3 @@ def _tool_config_rest(top: Fields) -> Obj:
         if kept:
             rest["functionCallingConfig"] = kept
     return rest
-
-
-def merged(body: Obj, extras: Obj) -> Obj:
-    """Merge `extras` into `body`, recursively."""
-    result = dict(body)
-    for key, value in extras.items():
-        under = result.get(key)
-        result[key] = merged(under, value) if is_object(under) and is_object(value) else value
-    return result

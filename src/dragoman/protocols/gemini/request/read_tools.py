@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ....model.messages import Raw, Tool, ToolServer
 from ...common.fields import Obj, as_object, is_array, is_object, join
 from ...common.search_limits import read_limits
 from ...common.searches import SEARCH
 from ...common.tool_servers import token_and_headers
-from ...common.typed_json import Reader, items, members_of, opens_object, optional, value
+from ...common.typed_json import Reader, as_json, items, members_of, opens_object, optional, value
 from ..own import NAME
-from .keys import Fields, camel, listed
+from .keys import Fields, SplitArray, camel, listed
 from .schemas import read_schema
 
 # Gemini's hosted tools, with their neutral names.
@@ -58,13 +59,15 @@ _declaration = Reader(Declaration)
 
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """Read the functions and hosted tools, in their order."""
-    return tuple([tool for group, where in listed(raw, "tools") for tool in read_tool(group, where)])
+    tools = [tool for group, where in listed(raw, "tools") for tool in read_tool(group, where)]
+    array = SplitArray(raw, [tool.raw.value for tool in tools if tool.raw is not None])
+    return tuple([replace(tool, raw=Raw(NAME, array, at=at)) for at, tool in enumerate(tools)])
 
 
-def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
+def read_tool(entry: msgspec.Raw, where: str) -> list[Tool]:
     """Read one entry of `tools`: functions, hosted tools, or both."""
     tools: list[Tool] = []
-    for key, member in members_of(raw, where).items():
+    for key, member in members_of(entry, where).items():
         given, name = optional(member), camel(key)
         if given is None:
             continue
@@ -77,9 +80,8 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
                 continue
             own = value(given, join(where, key))
             search = read_limits(own) if hosted == SEARCH else None
-            tools.append(
-                Tool(name=hosted, kind="hosted", hosted=hosted, search=search, raw=Raw(NAME, {key: own}))
-            )
+            raw = Raw(NAME, as_json({key: given}))
+            tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, search=search, raw=raw))
     return tools
 
 
@@ -92,7 +94,7 @@ def _read_servers(key: str, given: Any, where: str) -> list[Tool]:
             kind="hosted",
             hosted="mcp",
             server=_read_server(server, f"{where}[{at}]"),
-            raw=Raw(NAME, {key: [server]}),
+            raw=Raw(NAME, as_json({key: [server]})),
         )
         for at, server in enumerate(servers)
     ]

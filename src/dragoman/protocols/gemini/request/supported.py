@@ -30,7 +30,7 @@ from ...base import Target
 from ...common.inline_media import guessed_type
 from ...common.notices import Notices
 from ...common.turns import note_prefill
-from ..own import goes_back, is_own
+from ..own import goes_back, is_own, is_own_message
 
 
 class ContentFilter:
@@ -46,16 +46,23 @@ class ContentFilter:
             raise BadRequest("there is no message", "messages")
         # Gemini requires `contents`: a request with only system prompts has none.
         leading = min(leading_system(messages), len(messages) - 1)
-        carried = [self._message(messages[index], index) for index in range(leading, len(messages))]
-        conversation = [message for message in carried if message.parts]
+        conversation = [
+            carried
+            for index, message in enumerate(messages[leading:], leading)
+            if (carried := message if is_own(message.raw) else self._message(message, index)) is not None
+        ]
         if not conversation:
             raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
-        if not is_own(messages[-1].raw):
+        if not is_own_message(messages[-1]):
             note_prefill(messages, self._notices)
         return list(messages[:leading]), conversation
 
-    def _message(self, message: Message, index: int) -> Message:
-        """One message without the parts that Gemini does not support."""
+    def _message(self, message: Message, index: int) -> Message | None:
+        """One message without the parts that Gemini does not support. None: nothing of it is left."""
+        if is_own(message.extras):
+            filtered = (self._part(part, index, at) for at, part in enumerate(message.parts))
+            left = tuple([part for part in filtered if part is not None])
+            return msgspec.structs.replace(message, parts=left) if left else None
         if message.role in ("system", "developer"):
             return self._moved(message, index)
         if message.name:
@@ -74,9 +81,10 @@ class ContentFilter:
                 kept = self._part(part, index, at)
             if kept is not None:
                 parts.append(kept)
-        return Message(message.role, tuple(_without_blanks(parts) if blank else parts), None, message.raw)
+        left = _without_blanks(parts) if blank else parts
+        return Message(message.role, tuple(left)) if left else None
 
-    def _moved(self, message: Message, index: int) -> Message:
+    def _moved(self, message: Message, index: int) -> Message | None:
         self._notices.warn(
             "system-moved",
             f"messages[{index}]",
@@ -85,8 +93,7 @@ class ContentFilter:
         # The tags keep the model from taking the text for the user's words. Moving it into
         # `systemInstruction` would change the order, and invalidate the prompt cache.
         text = plain_text(message.parts)
-        parts = (Text(f"<system>\n{text}\n</system>"),) if text else ()
-        return Message("user", parts)
+        return Message("user", (Text(f"<system>\n{text}\n</system>"),)) if text else None
 
     def _part(self, part: Part, index: int, at: int) -> Part | None:
         if isinstance(part, ToolResult):
@@ -96,7 +103,8 @@ class ContentFilter:
             return msgspec.structs.replace(part, seal=None) if foreign else part
         if isinstance(part, Thinking):
             # The reasoning of another model is never sent, not even as text.
-            return part if goes_back(part.seal, self._target) else None
+            as_it_came = part.seal is None and is_own(part.extras)
+            return part if as_it_came or goes_back(part.seal, self._target) else None
         if isinstance(part, Media):
             return self._media(part, _path(index, at))
         if isinstance(part, Opaque):

@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from ....model.messages import (
+    Extras,
     Media,
     Message,
     Opaque,
     Part,
+    Raw,
     Refusal,
     Search,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
+    members_for,
     plain_text,
 )
 from ...base import Target
 from ...common import call_ids
-from ...common.fields import Obj
+from ...common.fields import Obj, is_array, is_object
 from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turns
-from ..own import is_own
-from .restore import restored, sign_first_call
+from ...common.typed_json import opens_array, unchanged_array
+from ..own import NAME, is_own
+from .keys import SIGNATURES, SplitArray, merged, snake
+from .read_parts import BYPASS
 
 IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.max_length, optional=True)
-_SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
+_CALLS = frozenset({"functionCall", "function_call"})
+_EMPTY = ("", msgspec.Raw(b'""'))
 
 
 class ContentWriter:
@@ -57,21 +65,21 @@ class ContentWriter:
         note_placeholder(self._notices)
         return [{"role": "user", "parts": [{"text": PLACEHOLDER}]}, *contents]
 
-    def one_by_one(self, messages: Sequence[Message]) -> list[Any]:
+    def one_by_one(self, messages: Sequence[Message]) -> list[Any] | msgspec.Raw:
         """Write one content per message, for the conversation of a Gemini client."""
-        contents: list[Any] = []
-        for message in messages:
-            if is_own(message.raw):
-                for part in message.parts:
-                    if isinstance(part, ToolCall):
-                        self._remember(part)
-                kept = restored(message.raw, self._target)
-                contents += [] if kept is None else [kept]
-            else:
-                contents.append(self._content(message.role, message.parts))
-        return contents
+        raws = [message.raw for message in messages]
+        given = unchanged_array(raws) if is_own(raws[0]) else None
+        return _joined(raws, [self._one(message) for message in messages]) if given is None else given
 
-    def _content(self, role: str, parts: Sequence[Part]) -> Obj:
+    def _one(self, message: Message) -> Any:
+        if not is_own(message.raw):
+            return self._content(message.role, message.parts, message.extras)
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                self._remember(part)
+        return message.raw.value
+
+    def _content(self, role: str, parts: Sequence[Part], extras: Extras | None = None) -> Obj:
         written: list[Obj] = []
         shown: list[Obj] = []
         """Media of results that the model does not take inside a response. It follows after all responses:
@@ -83,7 +91,7 @@ class ContentWriter:
             written += shown
             shown = []
             if isinstance(part, Text):
-                written.append({"text": part.text})
+                written.append({"text": part.text, **members_for(NAME, part.extras)})
             elif isinstance(part, ToolCall):
                 written.append(self._call(part))
             elif isinstance(part, Thinking):
@@ -91,10 +99,11 @@ class ContentWriter:
             elif not isinstance(part, Search):  # readers turn a search into a call and its result
                 written.append(_other(part))
         written += shown
-        if role != "assistant":
-            return {"role": "user", "parts": written}
-        sign_first_call(written, self._signs)
-        return {"role": "model", "parts": written}
+        if role == "assistant":
+            _sign_first_call(written, self._signs)
+        if is_own(extras):
+            return {**extras.members, "parts": [_without_place(part) for part in written]}
+        return {"role": "model" if role == "assistant" else "user", "parts": written}
 
     def _remember(self, call: ToolCall) -> tuple[str, str]:
         """Remember id and name of a call: Gemini requires the function's name in the response, too."""
@@ -104,13 +113,19 @@ class ContentWriter:
 
     def _call(self, call: ToolCall) -> Obj:
         id, name = self._remember(call)
-        written: Obj = {"id": id, "name": name, "args": arguments_object(call, self._notices)}
-        if call.seal is None:
-            return {"functionCall": written}
-        return {"functionCall": written, "thoughtSignature": call.seal.data}
+        if is_own(call.raw):
+            written = dict(call.raw.value)
+        else:
+            called: Obj = {"id": id, "name": name, "args": arguments_object(call, self._notices)}
+            written = _with_extras("functionCall", called, call.extras)
+        if call.seal is not None:
+            _sign(written, call.seal.data)
+        return written
 
     def _response(self, result: ToolResult, shown: list[Obj]) -> Obj:
         """Write a result. Media that the model does not take in a response is added to `shown`."""
+        if is_own(result.raw):
+            return dict(result.raw.value)
         id, name = self._called.get(result.call_id) or (
             call_ids.for_upstream(result.call_id, self._ids),
             self._names.out(result.name or result.call_id),
@@ -130,7 +145,29 @@ class ContentWriter:
         }
         if media and not apart:
             written["parts"] = list(map(media_part, media))
-        return {"functionResponse": written}
+        return _with_extras("functionResponse", written, result.extras)
+
+
+def _joined(raws: Sequence[Raw | None], contents: list[Any]) -> list[Any] | msgspec.Raw:
+    """A list of contents. The first of them, which the client sent so, are copied with their white space.
+
+    The bytes of a prompt stay the same if a later content is written anew.
+    """
+    array = raws[0].held if raws and raws[0] is not None else None
+    if not isinstance(array, SplitArray) or not opens_array(array.json):
+        return contents
+    kept = 0
+    while kept < len(raws) and (raw := raws[kept]) is not None and raw.held is array and raw.at == kept:
+        kept += 1
+    if not kept:
+        return contents
+    return msgspec.Raw(b",".join((array.up_to(kept), *map(msgspec.json.encode, contents[kept:]))) + b"]")
+
+
+def _with_extras(key: str, value: Obj, extras: Extras | None) -> Obj:
+    """The part with this call or response and its unknown members, in the spelling of the client."""
+    members = members_for(NAME, extras)
+    return merged({snake(key) if snake(key) in members else key: value}, members)
 
 
 def _pointing(parts: Sequence[Text | Media]) -> list[Text]:
@@ -144,13 +181,49 @@ def _put_thought(written: list[Obj], thought: Thinking) -> None:
     Gemini sends a late signature like that: on the last text, or on an extra part with empty text.
     """
     seal = thought.seal
-    if thought.text or seal is None:
-        signature = {} if seal is None else {"thoughtSignature": seal.data}
-        written.append({"text": thought.text, "thought": True, **signature})
-        return
-    if not written or "thoughtSignature" in written[-1]:
+    if is_own(thought.extras):
+        text = {"text": thought.text} if thought.text else {}
+        written.append(text | thought.extras.members)
+    elif thought.text or seal is None:
+        written.append({"text": thought.text, "thought": True})
+    elif not written or _is_signed(written[-1]):
         written.append({"text": ""})
-    written[-1]["thoughtSignature"] = seal.data
+    if seal is not None:
+        _sign(written[-1], seal.data)
+
+
+def _sign(part: Obj, data: str) -> None:
+    """Put a signature on a part, in the spelling of its client."""
+    part[SIGNATURES[1] if SIGNATURES[1] in part else SIGNATURES[0]] = data
+
+
+def _is_signed(part: Obj) -> bool:
+    return any(part.get(name) is not None for name in SIGNATURES)
+
+
+def _without_place(part: Obj) -> Obj:
+    """The part without the place that `unwrap` kept for a signature, if it got none."""
+    return {key: value for key, value in part.items() if value is not None}
+
+
+def _sign_first_call(parts: list[Obj], wanted: bool) -> None:
+    """Put a signature on the first call of a model turn, in place.
+
+    Gemini 3 refuses a turn whose first call has no signature (`wanted`); parallel calls need none.
+    Only the current turn must have it, but all turns get it: otherwise a part would change when its turn is
+    no longer the current one, and the prompt cache would be invalid from there on.
+    """
+    call = next((part for part in parts if not _CALLS.isdisjoint(part)), None)
+    if call is None or _is_signed(call):
+        return
+    # A late signature is on a separate part with empty text, but belongs to the call.
+    late = next((part for part in parts if part.get("text") in _EMPTY and _is_signed(part)), None)
+    if late is not None:
+        _sign(call, next(data for name in SIGNATURES if (data := late.pop(name, None)) is not None))
+        if late.keys() <= {"text", "thought"}:
+            parts.remove(late)
+    elif wanted:
+        _sign(call, BYPASS)
 
 
 def _other(part: Media | Opaque | Refusal) -> Obj:
@@ -161,7 +234,7 @@ def _other(part: Media | Opaque | Refusal) -> Obj:
 
 def media_part(media: Media) -> Obj:
     if is_own(media.raw):
-        return {k: v for k, v in media.raw.value.items() if k not in _SIGNATURES}
+        return dict(media.raw.value)
     if media.url is not None:
         kind = {"mimeType": media.media_type} if media.media_type else {}
         return {"fileData": {**kind, "fileUri": media.url}}
@@ -172,12 +245,17 @@ def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | s
     """Write the leading system prompts as one content with a part for each block."""
     if len(messages) == 1 and is_own(raw := messages[0].raw):
         return raw.value
-    parts: list[Obj] = []
+    members: Obj = {}
+    parts: list[Any] = []
     for index, message in enumerate(messages):
+        if is_own(message.raw) and is_object(given := message.raw.value) and "parts" in given:
+            members |= given
+            parts += given["parts"] if is_array(given["parts"]) else [given["parts"]]
+            continue
         for part in message.parts:
             if isinstance(part, Text):
                 parts += [{"text": part.text}] if part.text else []
             else:
                 path = f"messages[{index}]"
                 notices.warn("opaque-dropped", path, "Gemini accepts only text as system instruction")
-    return {"parts": parts} if parts else None
+    return {**members, "parts": parts} if parts else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from ....model.errors import BadRequest
 from ....model.messages import Request, Tool, ToolChoice, ToolServer
@@ -14,6 +16,7 @@ from ...common.notices import Notices
 from ...common.search_limits import limits_of, warn_unlimited
 from ...common.tool_names import ToolNames
 from ...common.tool_servers import reachable
+from ...common.typed_json import unchanged_array
 from ...common.unsupported import warn_deferred
 from ..own import is_own
 
@@ -29,7 +32,11 @@ _HOSTED = {
 class ToolWriter:
     """Writes tools under legal names, with schemas that the upstream accepts. Notes what it drops."""
 
-    def __init__(self, request: Request, names: ToolNames, target: Target, notices: Notices) -> None:
+    def __init__(
+        self, request: Request, names: ToolNames, target: Target, notices: Notices, *, own: bool
+    ) -> None:
+        """`own`: a Gemini client sent the request."""
+        self._own = own
         self._tools = request.tools
         self._choice = request.settings.tool_choice
         self._names = names
@@ -37,19 +44,21 @@ class ToolWriter:
         self._notices = notices
         self._has_functions = any(tool.kind != "hosted" for tool in request.tools)
 
-    def tools(self) -> list[Obj]:
-        """Write one group of functions, and one object for each hosted tool."""
-        functions: list[Obj] = []
-        hosted: list[Obj] = []
+    def tools(self) -> list[Any] | msgspec.Raw:
+        """Write one group of functions, and one object for each hosted tool. Copy a client's own list."""
+        given = unchanged_array([tool.raw if is_own(tool.raw) else None for tool in self._tools])
+        if given is not None:
+            return given
+        functions: list[Any] = []
+        hosted: list[Any] = []
         for index, tool in enumerate(self._tools):
             if tool.kind != "hosted":
                 functions.append(self._function(tool, f"tools[{index}]"))
             elif (own := self._hosted(tool, f"tools[{index}]")) is not None and own not in hosted:
                 hosted.append(own)
-        groups: list[Obj] = [{"functionDeclarations": functions}] if functions else []
-        return groups + hosted
+        return ([{"functionDeclarations": functions}] if functions else []) + hosted
 
-    def config(self, tools: Sequence[Obj]) -> Obj:
+    def config(self, tools: list[Any] | msgspec.Raw) -> Obj:
         """Write `toolConfig` for the result of `tools`."""
         config: Obj = {}
         calling = self._calling()
@@ -57,11 +66,11 @@ class ToolWriter:
             config["functionCallingConfig"] = calling
         # Gemini 3 requires it for functions together with hosted tools. Older models do not allow both.
         translated = any(t.kind == "hosted" and not is_own(t.raw) for t in self._tools)
-        if translated and self._has_functions and len(tools) > 1:
+        if translated and self._has_functions and isinstance(tools, list) and len(tools) > 1:
             config["includeServerSideToolInvocations"] = True
         return config
 
-    def _function(self, tool: Tool, path: str) -> Obj:
+    def _function(self, tool: Tool, path: str) -> Any:
         if is_own(tool.raw):
             return tool.raw.value
         warn_deferred(tool, self._notices)
@@ -73,7 +82,7 @@ class ToolWriter:
             written["description"] = description
         # Not `parameters`: that is an OpenAPI subset, and Gemini refuses a request whose schema has any other
         # keyword (`$schema`, `const`, `exclusiveMinimum`, `oneOf`, …).
-        return written | {"parametersJsonSchema": schema}
+        return written | {"parametersJsonSchema": schema} | ((tool.extras or {}) if self._own else {})
 
     def _defined(self, tool: Tool, path: str) -> tuple[str | None, Obj]:
         if tool.kind == "custom":
@@ -83,7 +92,7 @@ class ToolWriter:
         schemas.warn_dropped(dropped, f"{path}.parameters", self._notices)
         return tool.description, schema
 
-    def _hosted(self, tool: Tool, path: str) -> Obj | None:
+    def _hosted(self, tool: Tool, path: str) -> Any:
         if is_own(tool.raw):
             return tool.raw.value
         kind = tool.hosted or tool.name
