@@ -41,6 +41,8 @@ _WORDS = {
     "null": "null",
 }
 _NULL = msgspec.Raw(b"null")
+_OPENING = re.compile(rb"\[\s*")
+_GAP = re.compile(rb"\s*,\s*")
 _OPENS_OBJECT, _OPENS_ARRAY, _OPENS_STRING = ord("{"), ord("["), ord('"')
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -177,6 +179,18 @@ class LazyArray:
 
     def __getitem__(self, at: int) -> msgspec.Raw:
         return self.items[at]
+
+    def spaced(self, changed: Iterable[Any]) -> msgspec.Raw:
+        """The JSON of an array of these items, with the white space of this one.
+
+        As long as the items are the same, so are the bytes.
+        """
+        given, first = memoryview(self.json), memoryview(self.items[0])
+        opening = _OPENING.match(given)
+        assert opening is not None
+        gap = _GAP.match(given, opening.end() + len(first))
+        between = b"," if gap is None else gap[0]
+        return msgspec.Raw(opening[0] + between.join(map(_encode, changed)) + b"]")
 
     def decoded(
         self, usual: Callable[[msgspec.Raw], Sequence[V]], one: Callable[[msgspec.Raw, str], V]

@@ -11,13 +11,14 @@ from .read_pairs import ChatPairing
 from .read_settings import read_extras, read_settings, wants_usage
 from .read_tools import read_tools
 
-_UNDECODED = frozenset({"messages", "tools"})
+_UNDECODED = frozenset({"messages", "tools", "functions", "web_search_options"})
 
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """Read a Chat request. `path` is not used: the body has everything."""
-    fields = decode_members(body_members(body), _UNDECODED)
+    members = body_members(body)
+    fields = decode_members(members, _UNDECODED)
     model = need_string(fields, "model", "")
     tools = read_tools(fields)
     stream = bool(boolean(fields, "stream", ""))
@@ -29,7 +30,7 @@ def read_request(body: Body, path: str = "") -> Request:
         stream=stream,
         include_usage=wants_usage(fields, stream),
         extras=read_extras(fields),
-        raw=Raw(NAME, fields),
+        raw=Raw(NAME, members),
     )
 
 
