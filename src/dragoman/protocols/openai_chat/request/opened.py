@@ -28,7 +28,7 @@ from ..own import NAME
 from . import reasoning
 from .wire import is_nothing
 
-_TURN = frozenset({"content", "name", "refusal", "audio", "tool_calls", "function_call"})
+_TURN = frozenset({"content", "name", "refusal", "tool_calls", "function_call"})
 _RESULT = frozenset({"tool_call_id", "content"})
 _ECHOED = "index"
 _ECHOED_INSIDE = "parsed_arguments"
@@ -73,7 +73,7 @@ def _turn(message: Message, members: Members) -> Message:
     thoughts = [part for part in message.parts if isinstance(part, Thinking)]
     said = [part for part in message.parts if not isinstance(part, (Thinking, ToolCall))]
     called = [part for part in message.parts if isinstance(part, ToolCall)]
-    rest = _rest(members, _TURN | reasoning.MEMBERS) | reasoning.unsealed(thoughts, members)
+    rest = _rest(members, _TURN | reasoning.MEMBERS) | reasoning.spelled(members)
     entries = [members_of(call, "") for call in calls]
     extras = MessageExtras(NAME, rest, bool(content), any(map(_is_echo, called, entries)))
     parts = [*thoughts, *_contents(said, content), *map(_call, called, entries)]

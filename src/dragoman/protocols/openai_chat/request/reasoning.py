@@ -63,17 +63,14 @@ def read(message: Assistant, where: str) -> MessageReasoning:
 _NONE = MessageReasoning([], {})
 
 
-def unsealed(thoughts: Sequence[Thinking], members: Members) -> Obj:
-    """The reasoning of a message as the client spelled it, without what is in the seals of the thoughts."""
+def spelled(members: Members) -> Obj:
+    """The reasoning of a message as the client spelled it, without our envelopes."""
     kept: Obj = {key: members[key] for key in MEMBERS & members.keys()}
     if is_nothing(kept.get(DETAILS)):
         return kept
     given = items(kept.pop(DETAILS), DETAILS)
     own = [detail for detail in given if _envelope_of(msgspec.json.decode(detail), DETAILS) is None]
-    seal = _own_seal(map(msgspec.json.decode, own))
-    if own and all(thought.seal != seal for thought in thoughts):
-        kept[DETAILS] = own
-    return kept
+    return kept | ({DETAILS: own} if own else {})
 
 
 def _own_seal(details: Iterable[Obj]) -> Seal:
@@ -142,15 +139,14 @@ def _signature(extra_content: Any) -> str:
 
 
 def write(thoughts: Sequence[Thinking], target: Target, given: Obj | None, *, calls: bool) -> Obj:
-    """The fields that return an upstream's own reasoning to it. `given`: what `unsealed` kept.
+    """The fields that return an upstream's own reasoning to it. `given`: the members of a Chat client.
 
     Groq refuses reasoning in the history (gptel#774), DeepSeek requires it (pi#3636):
     `Target.reasoning_field` says which.
     """
     own = [t.seal for t in thoughts if goes_back(t.seal, target)]
-    details = [detail for seal in own for detail in _details_of(seal)]
     if given is not None:
-        return _as_given(given, details, target, foreign=any(t.seal is not None for t in thoughts))
+        return _as_given(given, own, target, sealed=any(t.seal is not None for t in thoughts))
     fields: Obj = {}
     if not (own or target.reasoning_field):
         return fields
@@ -158,21 +154,23 @@ def write(thoughts: Sequence[Thinking], target: Target, given: Obj | None, *, ca
     # DeepSeek refuses a turn with calls and without the field, even if there was no reasoning.
     if target.reasoning_field and (text or calls):
         fields[target.reasoning_field] = text
+    details = [detail for seal in own for detail in _details_of(seal)]
     if details:
         fields[DETAILS] = _with_words(details, text)
     return fields
 
 
-def _as_given(given: Obj, details: list[Any], target: Target, *, foreign: bool) -> Obj:
-    """The reasoning as a Chat client spelled it, and the details of this upstream."""
+def _as_given(given: Obj, own: list[Seal], target: Target, *, sealed: bool) -> Obj:
+    """The reasoning as a Chat client spelled it, and the details that this upstream had sealed."""
     fields = {key: value for key, value in given.items() if key in MEMBERS}
-    unsealed = fields.get(DETAILS)
-    if is_array(unsealed):
-        details = [*details, *unsealed]
+    spelled = fields.get(DETAILS)
+    details: list[Any] = spelled if is_array(spelled) else []
+    there = _own_seal(map(msgspec.json.decode, details))
+    details = [*(detail for seal in own if seal != there for detail in _details_of(seal)), *details]
     if details:
         return fields | {DETAILS: details}
     # The text belongs to another issuer, too, and an upstream may refuse reasoning fields.
-    return {k: v for k, v in fields.items() if not foreign or k == target.reasoning_field}
+    return {k: v for k, v in fields.items() if not sealed or k == target.reasoning_field}
 
 
 def _details_of(seal: Seal) -> list[Obj]:

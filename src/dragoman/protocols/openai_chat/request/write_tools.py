@@ -172,7 +172,7 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
 def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
     """The member `web_search_options`."""
     raw = tool.raw
-    if not _searches(writing, WEB_SEARCH if is_own(raw) else _path(at)):
+    if not _searches(writing, _path(at)):
         return {}
     if is_own(raw):
         return raw.value
