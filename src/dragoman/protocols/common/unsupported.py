@@ -57,8 +57,8 @@ def was_sent_in(request: Request, protocol: str) -> bool:
     """Did the client send this request in `protocol`? True even if parts of it were changed since."""
     if request.raw is not None:
         return request.raw.protocol == protocol
-    kept = (*(m.raw or m.extras for m in request.messages), *(t.raw for t in request.tools))
-    return any(one is not None and one.protocol == protocol for one in kept)
+    raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
+    return any(raw is not None and raw.protocol == protocol for raw in raws)
 
 
 def check_choice(request: Request) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from ...model.messages import Extras, Raw, Seal
+from ...model.messages import Raw, Seal
 from ..base import Target
 from ..common import sealed_reasoning
 
@@ -14,11 +14,6 @@ NAME = "openai-chat"
 def is_own(raw: Raw | None) -> TypeGuard[Raw]:
     """Was this sent in this protocol? Then the other side may get it unchanged, if it speaks it too."""
     return raw is not None and raw.protocol == NAME
-
-
-def kept(extras: Extras | None) -> dict[str, Any] | None:
-    """The unknown members of an object that was sent in this protocol; None if it was not."""
-    return extras.members if extras is not None and extras.protocol == NAME else None
 
 
 def goes_back(seal: Seal | None, target: Target) -> TypeGuard[Seal]:

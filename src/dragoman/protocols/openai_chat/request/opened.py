@@ -30,8 +30,6 @@ from .wire import is_nothing
 
 _TURN = frozenset({"content", "name", "refusal", "tool_calls", "function_call"})
 _RESULT = frozenset({"tool_call_id", "content"})
-_ECHOED = "index"
-_ECHOED_INSIDE = "parsed_arguments"
 _USUAL: tuple[dict[str, Any], ...] = (
     {"type": msgspec.Raw(b'"function"'), "function": {}},
     {"type": msgspec.Raw(b'"custom"'), "custom": {}},
@@ -47,11 +45,11 @@ class MessageExtras(Extras, frozen=True, gc=False):
     """Its calls had members that OpenAI's stream helper adds and agents echo. Upstreams refuse them."""
 
 
-def opened(message: Message, raw: Raw) -> Message:
-    """`message`, which was read from `raw`, without `raw`."""
+def opened(message: Message, raw: Raw, *, echoed: bool = False) -> Message:
+    """`message`, which was read from `raw`, without `raw`. `echoed`: see `MessageExtras`."""
     members = members_of(raw.value, "")
     if message.role == "assistant":
-        return _turn(message, members)
+        return _turn(message, members, echoed)
     if "tool_call_id" not in members:
         return message  # the result of a deprecated `function_call`: it has no id
     (result,) = message.parts
@@ -68,16 +66,15 @@ def is_legacy(raw: Raw) -> bool:
     return "tool_call_id" not in members and is_nothing(members.get("tool_calls"))
 
 
-def _turn(message: Message, members: Members) -> Message:
+def _turn(message: Message, members: Members, echoed: bool) -> Message:
     content, calls = _items(members, "content"), _items(members, "tool_calls")
     thoughts = [part for part in message.parts if isinstance(part, Thinking)]
     said = [part for part in message.parts if not isinstance(part, (Thinking, ToolCall))]
     called = [part for part in message.parts if isinstance(part, ToolCall)]
     rest = _rest(members, _TURN | reasoning.MEMBERS) | reasoning.spelled(members)
-    entries = [members_of(call, "") for call in calls]
-    extras = MessageExtras(NAME, rest, bool(content), any(map(_is_echo, called, entries)))
-    parts = [*thoughts, *_contents(said, content), *map(_call, called, entries)]
-    if len(called) > len(entries):
+    extras = MessageExtras(NAME, rest, bool(content), echoed)
+    parts = [*thoughts, *_contents(said, content), *map(_call, called, calls)]
+    if len(called) > len(calls):
         # The deprecated form comes after all others.
         legacy = Extras(NAME, {"function_call": members["function_call"]})
         parts.append(msgspec.structs.replace(called[-1], extras=legacy))
@@ -114,21 +111,14 @@ def _part(part: Any, given: msgspec.Raw) -> Any:
     return msgspec.structs.replace(part, extras=Extras(NAME, rest)) if keeps else part
 
 
-def _is_echo(call: ToolCall, entry: Members) -> bool:
-    return _ECHOED in entry or _ECHOED_INSIDE in _inner(call, entry)
-
-
-def _inner(call: ToolCall, entry: Members) -> Members:
-    return members_of(entry["custom" if call.kind == "custom" else "function"], "")
-
-
-def _call(call: ToolCall, entry: Members) -> ToolCall:
-    rest: dict[str, Any] = {k: v for k, v in entry.items() if k not in ("id", "extra_content", _ECHOED)}
+def _call(call: ToolCall, given: msgspec.Raw) -> ToolCall:
+    entry = members_of(given, "")
+    rest: dict[str, Any] = {k: v for k, v in entry.items() if k not in ("id", "extra_content", "index")}
     key, text = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
     rest[key] = {
         name: value
-        for name, value in _inner(call, entry).items()
-        if name not in ("name", _ECHOED_INSIDE) and (name != text or not _is_text(value))
+        for name, value in members_of(entry[key], "").items()
+        if name not in ("name", "parsed_arguments") and (name != text or not _is_text(value))
     }
     if "extra_content" in entry:
         rest |= reasoning.without_seal(entry["extra_content"])

@@ -92,16 +92,17 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
         parts.append(Opaque(Raw(NAME, message.audio), "audio"))
     if message.images:
         parts += _images(message.images, where)
-    wrapped = reasoned.wrapped
+    wrapped, echoed = reasoned.wrapped, False
     for at, call in enumerate(message.tool_calls or ()):
         read = _call(call, f"{where}.tool_calls[{at}]", reasoned)
-        wrapped = wrapped or _is_wrapped(call, read)
+        wrapped = wrapped or read.id != call.id or reasoning.is_wrapped(call.extra_content)
+        echoed = echoed or _is_echo(call)
         parts.append(read)
     legacy = message.function_call
     if legacy is not None:
         parts.append(ToolCall(id=LEGACY, name=legacy.name, arguments=_arguments(legacy)))
     turn = Message("assistant", tuple(parts), message.name, raw)
-    return opened(turn, raw) if wrapped else turn
+    return opened(turn, raw, echoed=echoed) if wrapped or echoed else turn
 
 
 def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
@@ -145,13 +146,11 @@ def _call(call: Call, where: str, reasoned: reasoning.MessageReasoning) -> ToolC
     return ToolCall(id=id, name=custom.name, arguments=custom.input or "", kind="custom", seal=seal)
 
 
-def _is_wrapped(call: Call, read: ToolCall) -> bool:
-    """Does the call hold an id or a seal that Dragoman wrapped, or members that no upstream may get?"""
-    if read.id != call.id or call.index is not msgspec.UNSET:
-        return True
-    if call.function is not None and call.function.parsed_arguments is not msgspec.UNSET:
-        return True
-    return call.extra_content is not None and reasoning.is_wrapped(call.extra_content)
+def _is_echo(call: Call) -> bool:
+    """Does the call hold members of OpenAI's stream helper?"""
+    function = call.function
+    inside = function is not None and function.parsed_arguments is not msgspec.UNSET
+    return inside or call.index is not msgspec.UNSET
 
 
 def _arguments(function: Function) -> str:

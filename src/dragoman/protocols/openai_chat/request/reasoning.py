@@ -16,7 +16,7 @@ import msgspec
 from ....model.messages import Seal, Thinking, thinking_text
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
-from ...common.fields import Obj, is_array, is_object, string
+from ...common.fields import Obj, is_object, string
 from ...common.typed_json import Members, items, members_of, opens_object
 from ..own import NAME, goes_back
 from .wire import Assistant, is_nothing
@@ -138,16 +138,14 @@ def _signature(extra_content: Any) -> str:
     return signature if isinstance(signature, str) else ""
 
 
-def write(thoughts: Sequence[Thinking], target: Target, given: Obj | None, *, calls: bool) -> Obj:
-    """The fields that return an upstream's own reasoning to it. `given`: the members of a Chat client.
+def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
+    """The fields that return an upstream's own reasoning to it.
 
     Groq refuses reasoning in the history (gptel#774), DeepSeek requires it (pi#3636):
     `Target.reasoning_field` says which.
     """
-    own = [t.seal for t in thoughts if goes_back(t.seal, target)]
-    if given is not None:
-        return _as_given(given, own, target, sealed=any(t.seal is not None for t in thoughts))
     fields: Obj = {}
+    own = [t.seal for t in thoughts if goes_back(t.seal, target)]
     if not (own or target.reasoning_field):
         return fields
     text = thinking_text(thoughts)
@@ -160,17 +158,19 @@ def write(thoughts: Sequence[Thinking], target: Target, given: Obj | None, *, ca
     return fields
 
 
-def _as_given(given: Obj, own: list[Seal], target: Target, *, sealed: bool) -> Obj:
+def as_given(given: Obj, thoughts: Sequence[Thinking], target: Target) -> Obj:
     """The reasoning as a Chat client spelled it, and the details that this upstream had sealed."""
     fields = {key: value for key, value in given.items() if key in MEMBERS}
-    spelled = fields.get(DETAILS)
-    details: list[Any] = spelled if is_array(spelled) else []
-    there = _own_seal(map(msgspec.json.decode, details))
-    details = [*(detail for seal in own if seal != there for detail in _details_of(seal)), *details]
-    if details:
-        return fields | {DETAILS: details}
+    seals = [thought.seal for thought in thoughts if thought.seal is not None]
+    if not seals:
+        return fields
+    spelled: list[Any] = fields.get(DETAILS) or []
+    there = _own_seal(map(msgspec.json.decode, spelled))
+    opened = [d for seal in seals if seal != there and goes_back(seal, target) for d in _details_of(seal)]
+    if opened or spelled:
+        return fields | {DETAILS: opened + spelled}
     # The text belongs to another issuer, too, and an upstream may refuse reasoning fields.
-    return {k: v for k, v in fields.items() if not sealed or k == target.reasoning_field}
+    return {key: value for key, value in fields.items() if key == target.reasoning_field}
 
 
 def _details_of(seal: Seal) -> list[Obj]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from ....model.messages import Extras
 from ...base import Target
 from ...common.call_ids import ANY, upstream_ids
+from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
+from ..own import NAME
 
 PATH = "/v1/chat/completions"
 
@@ -38,6 +41,10 @@ class Writing:
         """The ids stay as they are: the upstream or the client chose them."""
         self.id = _unchanged if self.keeps_ids else upstream_ids(target.ids or IDS)
         """Makes a call id legal for the upstream."""
+
+    def kept(self, extras: Extras | None) -> Obj | None:
+        """The unknown members of an object, if a Chat client's request is written; else None."""
+        return extras.members if self.own and extras is not None and extras.protocol == NAME else None
 
     def reasons(self) -> bool:
         """Does the model take a reasoning effort? Adds a notice if it does not."""

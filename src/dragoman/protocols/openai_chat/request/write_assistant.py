@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from ....model.messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from ...base import Target
 from ...common.fields import Obj, is_object
-from ..own import goes_back, is_own, kept
+from ..own import goes_back, is_own
 from . import reasoning
 from .opened import MessageExtras
 from .shared import Writing
@@ -20,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 class _Turn:
     """The parts of an assistant turn, sorted by the members of a Chat message."""
 
-    __slots__ = ("audio", "called", "calls", "given", "legacy", "listed", "refusals", "texts", "thoughts")
+    __slots__ = ("audio", "called", "calls", "given", "listed", "own", "refusals", "texts", "thoughts")
 
     def __init__(self) -> None:
         self.texts: list[Content] = []
@@ -29,18 +30,17 @@ class _Turn:
         self.calls: list[Obj] = []
         self.called: dict[str, ToolCall] = {}
         self.audio: Obj | None = None
-        self.legacy: Obj = {}
-        """The deprecated `function_call`."""
-        self.given: Obj | None = None
-        """The unknown members of the turn, if it is a message of a Chat client."""
+        self.own = False
+        """Is it a message of a Chat client? Then it is the only one of the turn."""
         self.listed = False
-        """Is the content an array?"""
+        self.given: Obj = {}
+        """The unknown members of that message."""
 
     def add(self, message: Message, index: int, writing: Writing) -> None:
         """Add the message at `index` of the request."""
-        self.given = kept(message.extras)
-        if isinstance(message.extras, MessageExtras):
-            self.listed = message.extras.listed
+        given = writing.kept(message.extras)
+        if given is not None and isinstance(message.extras, MessageExtras):
+            self.own, self.listed, self.given = True, message.extras.listed, given
             if message.extras.echoed:
                 text = "index and parsed_arguments in tool_calls are the SDK's own and were left out"
                 writing.notices.warn("echoed-fields-dropped", f"messages[{index}].tool_calls", text)
@@ -49,27 +49,29 @@ class _Turn:
             if type(part) is Text:
                 if part.text or self.listed:
                     self.texts.append(part)
-                if part.citations and not self.holds("annotations"):
+                if part.citations and "annotations" not in self.given:
                     drop_citations(writing, index, at)
             elif type(part) is ToolCall:
+                self.called[part.id] = part
                 self._add_call(part, writing)
             elif type(part) is Thinking:
                 self.thoughts.append(part)
             else:
                 _add_rare(part, self, writing, f"messages[{index}].parts[{at}]")
 
-    def holds(self, key: str) -> bool:
-        return self.given is not None and key in self.given
+    def reasoning(self, target: Target) -> Obj:
+        if self.own:
+            return reasoning.as_given(self.given, self.thoughts, target)
+        if self.thoughts or target.reasoning_field:
+            return reasoning.write(self.thoughts, target, calls=bool(self.calls))
+        return {}
 
     def _add_call(self, call: ToolCall, writing: Writing) -> None:
-        self.called[call.id] = call
-        given = kept(call.extras)
-        if given is None or given.keys().isdisjoint(("function_call", call.kind)):
-            self.calls.append(_call(call, writing))
-        elif "function_call" in given:
-            self.legacy = given
+        given = writing.kept(call.extras)
+        if given is not None and "function_call" in given:  # the deprecated form
+            self.given = self.given | given
         else:
-            self.calls.append(_given_call(call, given, writing))
+            self.calls.append(_call(call, given, writing))
 
 
 def assistant_message(
@@ -84,13 +86,12 @@ def assistant_message(
     for index, message in messages:
         turn.add(message, index, writing)
         name = name or message.name
-    own = turn.given is not None
-    if not (own or turn.texts or turn.refusals or turn.calls or turn.audio):
+    if not (turn.own or turn.texts or turn.refusals or turn.calls or turn.audio):
         return None, turn.called
     result: Obj = {"role": "assistant"}
     if turn.texts:
         result["content"] = content_of(turn.texts, writing, listed=turn.listed)
-    elif not own:
+    elif not turn.own:
         # OpenAI refuses an empty array beside calls (Cursor sends one: archestra#7375). It sends null itself.
         result["content"] = None
     if name:
@@ -99,17 +100,16 @@ def assistant_message(
         result["refusal"] = "\n\n".join(turn.refusals)
     if turn.audio:
         result["audio"] = turn.audio
-    if turn.thoughts or turn.given or writing.target.reasoning_field:
-        result |= reasoning.write(turn.thoughts, writing.target, turn.given, calls=bool(turn.calls))
+    result |= turn.reasoning(writing.target)
     if turn.calls:
         result["tool_calls"] = turn.calls
-    given = {k: v for k, v in (turn.given or {}).items() if k not in reasoning.MEMBERS}
-    return result | turn.legacy | given, turn.called
+    given = {k: v for k, v in turn.given.items() if k not in reasoning.MEMBERS}
+    return result | given, turn.called
 
 
 def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
     match part:
-        case Refusal(text, extras) if (given := kept(extras)) is not None:
+        case Refusal(text, extras) if (given := writing.kept(extras)) is not None:
             turn.texts.append({"type": "refusal", "refusal": text, **given})
         case Refusal(text):
             # Only OpenAI's own servers know `refusal`.
@@ -123,12 +123,12 @@ def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
             turn.texts.append(raw.value)
         case Media(raw=raw) if writing.own and is_own(raw):
             turn.texts.append(raw.value)
-        case Media() if turn.holds("images"):
-            pass
-        case Media():
+        case Media() if "images" not in turn.given:
             turn.texts.append({"type": "text", "text": f"[{part.kind}]"})
             message = f"openai-chat does not accept {part.kind} in assistant messages"
             writing.notices.warn("assistant-media-dropped", where, message)
+        case Media():
+            pass
         case _:
             drop_opaque(part, writing, where)
 
@@ -138,36 +138,20 @@ def drop_opaque(part: Part, writing: Writing, where: str) -> None:
     writing.notices.warn("opaque-dropped", where, f"openai-chat does not support {what}")
 
 
-def _call(call: ToolCall, writing: Writing) -> Obj:
-    id, name = writing.id(call.id), writing.names.out(call.name, call.namespace)
-    if call.kind == "custom":
-        result = _custom_call(call, id, name, writing)
-    else:
+def _call(call: ToolCall, given: Obj | None, writing: Writing) -> Obj:
+    """Write a call. `given`: what a Chat client's call holds beside its neutral values."""
+    key, text, words = "function", "arguments", call.arguments
+    if call.kind == "custom" and not writing.compatible:
+        key, text = "custom", "input"
+    elif call.kind == "custom":
+        # For other servers, a freeform input is the only member of an object.
+        words = _encode({"input": words}).decode()
+    if given is None or key not in given:  # not Chat's, or its kind was changed
         # The original text of the arguments: encoding them again could change numbers, and the prompt cache
         # would miss. llama.cpp refuses an empty string.
-        function = {"name": name, "arguments": call.arguments or "{}"}
-        result: Obj = {"id": id, "type": "function", "function": function}
-    if call.seal is not None and goes_back(call.seal, writing.target):
-        result["extra_content"] = reasoning.with_seal(None, call.seal.data)
-    return result
-
-
-def _given_call(call: ToolCall, given: Obj, writing: Writing) -> Obj:
-    """A call as a Chat client spelled it."""
-    key, text = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
-    inner: Obj = {"name": writing.names.out(call.name)}
-    if call.arguments:
-        inner[text] = call.arguments
-    inner |= given[key]
-    result: Obj = {"id": writing.id(call.id)} | given | {key: inner}
+        given = {"type": key, key: {text: words or ("" if key == "custom" else "{}")}}
+    inner = {"name": writing.names.out(call.name, call.namespace), **({text: words} if words else {})}
+    result: Obj = {"id": writing.id(call.id), **given, key: inner | given[key]}
     if call.seal is not None and goes_back(call.seal, writing.target):
         result["extra_content"] = reasoning.with_seal(given.get("extra_content"), call.seal.data)
     return result
-
-
-def _custom_call(call: ToolCall, id: str, name: str, writing: Writing) -> Obj:
-    if not writing.compatible:
-        return {"id": id, "type": "custom", "custom": {"name": name, "input": call.arguments}}
-    # For other servers, a freeform input is the only member of an object.
-    arguments = _encode({"input": call.arguments}).decode()
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -15,7 +15,7 @@ from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.turns import marked_parts, missing_result, note_prefill
 from ...common.typed_json import LazyArray, unchanged_array
-from ..own import is_own, kept
+from ..own import is_own
 from .opened import MessageExtras, is_legacy, opened
 from .read_pairs import LEGACY
 from .shared import Writing
@@ -29,19 +29,24 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any] |
     """Write the list of messages. The messages of a Chat client are copied if nothing changes in them."""
     if writing.own and not (writing.keeps_ids and writing.keeps_legacy):
         messages = [_fitting(message, writing) for message in messages]
-    raws = [message.raw for message in messages if is_own(message.raw)]
-    if len(raws) == len(messages) and (whole := unchanged_array(raws)) is not None:
+    if is_own(messages[0].raw) and (whole := unchanged_array([m.raw for m in messages])) is not None:
         return whole
     conversation = _MessageList(writing)
     for index, message in enumerate(messages):
         conversation.add(message, index)
     written = conversation.end()
-    if not writing.own:
-        note_prefill(messages, writing.notices)
-        if not writing.compatible:
-            _trim_marks(written, writing.notices)
-    listed = raws[0].held if raws else None
-    # A later turn, in which one message has to be written anew, must not change the bytes before it.
+    if writing.own:
+        return _spaced(messages, written)
+    note_prefill(messages, writing.notices)
+    if not writing.compatible:
+        _trim_marks(written, writing.notices)
+    return written
+
+
+def _spaced(messages: Sequence[Message], written: list[Any]) -> list[Any] | msgspec.Raw:
+    """The list with the client's white space: one message written anew changes no byte before it."""
+    lists = (message.raw.held for message in messages if is_own(message.raw))
+    listed = next(lists, None)
     return listed.spaced(written) if isinstance(listed, LazyArray) else written
 
 
@@ -86,7 +91,7 @@ class _MessageList:
 
     def add(self, message: Message, index: int) -> None:
         """Add the message at `index` of the request."""
-        own = kept(message.extras) is not None
+        own = self._writing.kept(message.extras) is not None
         if message.role != "assistant" or own or is_own(message.raw):
             self._flush_assistant()
         if is_own(message.raw):
@@ -183,7 +188,9 @@ class _MessageList:
         self._open_calls.pop(result.call_id, None)
         listed = isinstance(extras, MessageExtras) and extras.listed
         content = content_of(texts, writing, listed=listed)
-        self._out.append({"role": "tool", "tool_call_id": id, "content": content} | (kept(extras) or {}))
+        self._out.append(
+            {"role": "tool", "tool_call_id": id, "content": content} | (writing.kept(extras) or {})
+        )
         self._after_result = True
 
     def _hold_media(self, media: Media, id: str, where: str) -> None:

@@ -9,7 +9,7 @@ from ....model.messages import Cache, Media, Raw, Text
 from ...common import inline_media
 from ...common.cache_breakpoints import openai_mark
 from ...common.fields import Obj, is_object
-from ..own import is_own, kept
+from ..own import is_own
 from .shared import Writing
 
 _AUDIO_FORMATS = {
@@ -43,7 +43,7 @@ def content_of(content: list[Content], writing: Writing, *, listed: bool = False
 
 
 def _text_part(text: Text, writing: Writing) -> Obj:
-    given = kept(text.extras)
+    given = writing.kept(text.extras)
     more = cache_mark(text.cache, writing) if given is None else given
     return {"type": "text", "text": text.text, **more}
 

@@ -20,7 +20,7 @@ from .read_tools import FUNCTIONS, WEB_SEARCH, read_functions
 from .shared import Writing
 from .wire import is_nothing
 
-_MEMBERS = ("tools", FUNCTIONS, WEB_SEARCH)
+_MEMBERS = frozenset({"tools", FUNCTIONS, WEB_SEARCH})
 _UNSET = msgspec.UNSET
 
 
@@ -38,11 +38,14 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
 def keeps_functions(request: Request) -> bool:
     """May the deprecated `functions` and `function_call` stay? Only if Dragoman changed no function."""
     raw = request.raw
-    return is_own(raw) and read_functions(raw.value) == [tool for tool in request.tools if tool.raw is None]
+    added = [tool for tool in request.tools if tool.raw is None]
+    return is_own(raw) and (read_functions(raw.value) if FUNCTIONS in raw.value else []) == added
 
 
 def write_tools(body: Obj, request: Request, writing: Writing) -> None:
     """Write the tools into the body, and the tool choice unless the client's own is there."""
+    if not request.tools and body.keys().isdisjoint(_MEMBERS):
+        return
     settings, given = request.settings, is_own(request.raw)
     fields = _tools(request, writing)
     kept = (FUNCTIONS, *fields) if writing.keeps_legacy else fields
