@@ -42,7 +42,7 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
     listed = LazyArray(fields["messages"], "messages")
     for at, message in enumerate(decode_messages(listed)):
         where = f"messages[{at}]"
-        messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, False, at), where), where))
+        messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, at=at), where), where))
     if not messages:
         reject("must not be empty", "messages")
     return tuple(messages)

@@ -41,9 +41,10 @@ _TIERS = {
 def given_settings(members: Obj) -> Obj:
     """The members of a Chat client's body as they came. Those that the writer may change are decoded."""
     body = {**members}
-    for key in _CHANGEABLE & members.keys():
-        given = members[key]
-        body[key] = value(given, key) if isinstance(given, msgspec.Raw) else given
+    for key in _CHANGEABLE:
+        given = members.get(key)
+        if isinstance(given, msgspec.Raw):
+            body[key] = value(given, key)
     if is_object(body.get("tool_choice")):
         body["tool_choice"] = typed_choice(body["tool_choice"])
     return body

@@ -38,8 +38,8 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
 def keeps_functions(request: Request) -> bool:
     """May the deprecated `functions` and `function_call` stay? Only if Dragoman changed no function."""
     raw = request.raw
-    added = [tool for tool in request.tools if tool.raw is None]
-    return is_own(raw) and (read_functions(raw.value) if FUNCTIONS in raw.value else []) == added
+    given = read_functions(raw.value) if is_own(raw) else []
+    return is_own(raw) and given == [tool for tool in request.tools if tool.raw is None]
 
 
 def write_tools(body: Obj, request: Request, writing: Writing) -> None:
