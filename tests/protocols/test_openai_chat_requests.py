@@ -591,6 +591,15 @@ def test_requests_go_through_unchanged(body: dict[str, Any]) -> None:
 
 
 @given(bodies())
+def test_requests_with_wrapped_ids_go_through_unchanged(body: dict[str, Any]) -> None:
+    wrapped = deepcopy(body)
+    escaped(wrapped["messages"])
+    request = read_request(json.dumps(wrapped).encode())
+    assert write_request(request, TARGET).body == body
+    assert write_request(request.changed(), TARGET).body["messages"] == body["messages"]
+
+
+@given(bodies())
 def test_a_changed_request_keeps_its_messages_and_extras(body: dict[str, Any]) -> None:
     request = read_request(json.dumps(body).encode())
     written = write_request(request.changed(model="other"), TARGET).body

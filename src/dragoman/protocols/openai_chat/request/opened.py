@@ -105,10 +105,11 @@ def _part(part: Any, given: msgspec.Raw) -> Any:
         return msgspec.structs.replace(part, raw=Raw(NAME, given))
     if isinstance(part, Opaque):
         return part
-    rest = {k: v for k, v in members_of(given, "").items() if k not in ("type", "text", "refusal")}
-    # Without extras, a refusal has a member of the message.
-    keeps = rest or isinstance(part, Refusal)
-    return msgspec.structs.replace(part, extras=Extras(NAME, rest)) if keeps else part
+    refuses = isinstance(part, Refusal)
+    understood = ("type", "refusal" if refuses else "text")
+    rest = {key: value for key, value in members_of(given, "").items() if key not in understood}
+    # A refusal without extras is a member of the message.
+    return msgspec.structs.replace(part, extras=Extras(NAME, rest)) if rest or refuses else part
 
 
 def _call(call: ToolCall, given: msgspec.Raw) -> ToolCall:

@@ -29,7 +29,8 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any] |
     """Write the list of messages. The messages of a Chat client are copied if nothing changes in them."""
     if writing.own and not (writing.keeps_ids and writing.keeps_legacy):
         messages = [_fitting(message, writing) for message in messages]
-    if is_own(messages[0].raw) and (whole := unchanged_array([m.raw for m in messages])) is not None:
+    whole = unchanged_array([message.raw for message in messages])
+    if whole is not None and is_own(messages[0].raw):
         return whole
     conversation = _MessageList(writing)
     for index, message in enumerate(messages):

@@ -53,13 +53,13 @@ def write_tools(body: Obj, request: Request, writing: Writing) -> None:
     for key in gone:
         del body[key]
     body |= fields
-    # OpenAI refuses both without tools.
-    if "tools" in gone:
-        body.pop("tool_choice", None)
-        body.pop("parallel_tool_calls", None)
-    if "tools" not in fields:
-        return
     renamed = not writing.keeps_legacy and body.pop("function_call", None) is not None
+    if "tools" not in fields:
+        if "tools" in gone:
+            body.pop("tool_choice", None)
+            body.pop("parallel_tool_calls", None)
+        return
+    # OpenAI refuses both without tools.
     if settings.tool_choice is not None and (renamed or not given):
         body["tool_choice"] = _choice(settings.tool_choice, request.tools, writing)
     if settings.parallel_tool_calls is not None and not given:
