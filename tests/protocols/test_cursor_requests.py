@@ -232,6 +232,33 @@ def test_empty_content_is_written_in_a_form_that_upstreams_accept() -> None:
     assert [message["content"] for message in messages[2:4]] == [None, ""]
 
 
+@pytest.mark.parametrize("content", ["", "Reading.", [{"type": "text", "text": "Reading.", "x": 1}]])
+def test_an_escaped_id_in_a_mixture_is_restored_for_chat(content: Any) -> None:
+    """No part of a mixture goes to a Chat server as the client spelled it."""
+    function = {"name": "Read", "arguments": "{}", "parsed_arguments": {}}
+    call = {"id": "dgm-a-3a1", "type": "function", "index": 0, "function": function, "x": 1}
+    given = {
+        "model": "m",
+        "messages": [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "assistant", "content": content, "tool_calls": [call], "x": 1},
+            {
+                "role": "tool",
+                "tool_call_id": "dgm-a-3a1",
+                "content": [{"type": "text", "text": "ok", "x": 1}],
+            },
+        ],
+        "tools": [{"name": "Read", "input_schema": {"type": "object"}}],
+    }
+    written = sent(read(given), "openai-chat")["messages"]
+    called = {"id": "a:1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
+    assert written == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": "Reading." if content else None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "a:1", "content": "ok"},
+    ]
+
+
 def test_a_tool_that_is_declared_twice_is_one() -> None:
     given = body({"apply": "flat"})
     given["tools"] += [APPLY_TOOL["nested"], READ_TOOL["bare"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -590,6 +591,15 @@ def test_requests_go_through_unchanged(body: dict[str, Any]) -> None:
 
 
 @given(bodies())
+def test_requests_with_wrapped_ids_go_through_unchanged(body: dict[str, Any]) -> None:
+    wrapped = deepcopy(body)
+    escaped(wrapped["messages"])
+    request = read_request(json.dumps(wrapped).encode())
+    assert write_request(request, TARGET).body == body
+    assert write_request(request.changed(), TARGET).body["messages"] == body["messages"]
+
+
+@given(bodies())
 def test_a_changed_request_keeps_its_messages_and_extras(body: dict[str, Any]) -> None:
     request = read_request(json.dumps(body).encode())
     written = write_request(request.changed(model="other"), TARGET).body
@@ -767,6 +777,217 @@ def test_a_late_signature_gets_its_text_back() -> None:
     assert out.body["messages"][0]["reasoning_details"] == [
         {"type": "reasoning.text", "signature": "s", "text": "hm"}
     ]
+
+
+# ---------------------------------------------------------------- what nobody knows
+
+# One message of each role, with every member in its longer form. `x`: see `with_strangers`.
+TALK: list[dict[str, Any]] = [
+    message("system", [text("s", cache_control={"type": "ephemeral"})]),
+    {**message("user", [text(""), image("https://x/y.png"), {"type": "x_part", "a": {}}]), "name": "ann"},
+    {
+        "role": "assistant",
+        "content": [text("a"), {"type": "refusal", "refusal": "no"}, text("")],
+        "refusal": None,
+        "name": "bob",
+        "audio": {"id": "au"},
+        "annotations": [{"type": "url_citation", "url_citation": {"url": "u"}}],
+        "images": [image("data:image/png;base64,aGk=")],
+        "reasoning": "hm",
+        "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}],
+        "tool_calls": [
+            call("functions.read:0", arguments='{"n" :1.0}', extra_content={"google": {"z": {}}, "y": 1}),
+            call("functions.read:1", arguments={"b": 1}),
+            {"id": "k.2", "type": "custom", "custom": {"name": "patch", "input": "*"}},
+            {"id": "k.3", "function": {"name": "read"}},
+        ],
+    },
+    answer("functions.read:0", [text("ok"), image("https://x/z.png")]),
+    {**answer("functions.read:1", ""), "name": "read"},
+    answer("k.2"),
+    answer("k.3", []),
+    {**calls(call("k.4", arguments="")), "content": "", "reasoning_content": "so"},
+    answer("k.4"),
+]
+DECLARED: list[dict[str, Any]] = [
+    function("read", parameters=OPEN),
+    custom("patch"),
+    {"type": "web_search", "web_search": {"enable": True}},
+]
+STRANGER = 1.10
+
+
+def with_strangers(value: Any, number: list[int]) -> Any:
+    """Every object with a member of its own that nobody knows, except a schema's `properties`."""
+    if isinstance(value, list):
+        return [with_strangers(item, number) for item in value]
+    if not isinstance(value, dict):
+        return value
+    number[0] += 1
+    name = f"x_{number[0]}"
+    return {key: with_strangers(item, number) for key, item in value.items()} | {name: STRANGER}
+
+
+def posted(body: dict[str, Any]) -> Request:
+    """The request of a client that writes `1.10` in full."""
+    return read_request(json.dumps(body).replace("1.1", "1.10").encode())
+
+
+def escaped(talk: list[dict[str, Any]]) -> None:
+    for turn in talk:
+        for called in turn.get("tool_calls", ()):
+            called["id"] = call_ids.for_client(called["id"], call_ids.WORDS)
+        if "tool_call_id" in turn:
+            turn["tool_call_id"] = call_ids.for_client(turn["tool_call_id"], call_ids.WORDS)
+
+
+def sealed(thought: Seal, called: Seal) -> Any:
+    """Envelopes in both places that Chat has for them."""
+
+    def change(talk: list[dict[str, Any]]) -> None:
+        talk[2]["reasoning_details"].insert(0, carrying(thought, "c9"))
+        google = talk[2]["tool_calls"][0]["extra_content"]["google"]
+        google["thought_signature"] = sealed_reasoning.to_slot(called, "gemini")
+
+    return change
+
+
+def echoed(talk: list[dict[str, Any]]) -> None:
+    talk[2]["tool_calls"][0]["index"] = 0
+    talk[7]["tool_calls"][0]["function"]["parsed_arguments"] = {}
+
+
+def as_is(talk: list[dict[str, Any]]) -> None:
+    pass
+
+
+ECHOED = [("echoed-fields-dropped", f"messages[{at}].tool_calls") for at in (2, 7)]
+SIGNED = Seal(CHAT, "c2ln", issuer="me")
+ELSEWHERE = [msgspec.structs.replace(seal, issuer="you") for seal in (OWN, SIGNED)]
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+@pytest.mark.parametrize(
+    ("wrap", "details", "signed", "notices"),
+    [
+        (as_is, [], {}, []),
+        (escaped, [], {}, []),
+        (sealed(OWN, SIGNED), DETAILS, {"thought_signature": "c2ln"}, []),
+        (sealed(*ELSEWHERE), [], {}, []),
+        (sealed(FOREIGN, FOREIGN), [], {}, []),
+        (echoed, [], {}, ECHOED),
+    ],
+    ids=["as is", "ids", "own seals", "seals of another upstream", "seals of another protocol", "echoed"],
+)
+def test_members_that_nobody_knows_come_out_once(
+    wrap: Any, details: list[Any], signed: Any, notices: list[Any], rebuilt: bool
+) -> None:
+    body = {"model": "up", "seed": 3, "messages": TALK, "tools": DECLARED, "provider": {"order": ["x"]}}
+    body = with_strangers(body, count := [0])
+    sent = deepcopy(body)
+    wrap(sent["messages"])
+    request = posted(sent)
+    out = write_request(request.changed() if rebuilt else request, TARGET)
+    turn = body["messages"][2]
+    turn["reasoning_details"][:0] = details
+    turn["tool_calls"][0]["extra_content"]["google"] |= signed
+    assert out.body == body
+    assert rules(out) == notices
+    written = out.encoded().decode()
+    for number in range(1, count[0] + 1):
+        assert written.count(f'"x_{number}"') == 1
+    # The settings of a rebuilt request are Dragoman's. All other numbers keep their spelling.
+    respelled = 2 if rebuilt else 0
+    assert len(re.findall(r":\s*1\.10\b", written)) == count[0] - respelled
+    assert r'"{\"n\" :1.0}"' in written
+    assert re.search(r'"arguments":\s*\{"b": 1', written)
+
+
+def test_reasoning_of_another_issuer_takes_its_words_along() -> None:
+    turn = calls(call(), reasoning="hm", reasoning_details=[carrying(FOREIGN)], x=1)
+    request = read(messages=[turn, answer()])
+    assert write_request(request, TARGET).body["messages"][0] == calls(call(), x=1)
+    # Words without a seal stay, whatever else in the message has to change.
+    shown = call_ids.for_client("a:1", call_ids.WORDS)
+    request = read(messages=[calls(call(shown), reasoning="hm"), answer(shown)])
+    assert write_request(request, TARGET).body["messages"][0] == calls(call("a:1"), reasoning="hm")
+
+
+def test_a_strict_upstream_gets_legal_ids_and_all_else_as_it_was() -> None:
+    body = with_strangers({"model": "up", "messages": TALK, "tools": DECLARED}, [0])
+    request = posted(body)
+    for version in (request, request.changed()):
+        written = write_request(version, Target(model="up", ids=call_ids.MISTRAL)).body
+        ids: dict[str, str] = {}
+        for turn in written["messages"]:
+            for called in turn.get("tool_calls", ()):
+                ids[called["id"]] = id = next(iter(ORIGINALS[len(ids) :]))
+                assert call_ids.MISTRAL.legal(called["id"])
+                called["id"] = id
+            if "tool_call_id" in turn:
+                turn["tool_call_id"] = ids[turn["tool_call_id"]]
+        assert written == body
+
+
+ORIGINALS = [called["id"] for turn in TALK for called in turn.get("tool_calls", ())]
+
+
+@pytest.mark.parametrize("spacing", [{}, {"separators": (",", ":")}, {"indent": 2}])
+def test_a_later_wrapped_message_changes_no_byte_before_it(spacing: dict[str, Any]) -> None:
+    opening = [message("user", "hi"), calls(call()), answer(), message("user", "go on")]
+    wrapped = [calls(call("dgm-a-3a1", index=0)), answer("dgm-a-3a1")]
+    written: list[bytes] = []
+    for number in range(3):
+        turns = [*opening, *wrapped * number]
+        body = json.dumps({"model": "m", "messages": turns}, **spacing).encode()
+        out = write_request(read_request(body), TARGET)
+        assert out.encoded() == write_request(read_request(body), TARGET).encoded()
+        written.append(msgspec.json.encode(out.members["messages"]).rstrip(b"]\n "))
+    assert written[1].startswith(written[0])
+    assert written[2].startswith(written[1])
+
+
+def test_replaced_messages_and_tools_are_sent_instead_of_the_clients() -> None:
+    """The body that the client sent may still be there: only its settings count."""
+    request = read(
+        messages=[message("user", "old")], tools=[function("a"), function("b")], tool_choice="auto", x=1
+    )
+    replaced = msgspec.structs.replace(request, messages=(asked(Text("new")),), tools=request.tools[1:])
+    body = write_request(replaced, TARGET).body
+    assert body == {
+        "model": "up",
+        "messages": [message("user", "new")],
+        "tools": [function("b")],
+        "tool_choice": "auto",
+        "x": 1,
+    }
+    bare_request = msgspec.structs.replace(request, tools=())
+    assert write_request(bare_request, TARGET).body == {
+        "model": "up",
+        "messages": [message("user", "old")],
+        "x": 1,
+    }
+
+
+def test_deprecated_functions_stay_while_they_are_the_clients() -> None:
+    request = read_request(json.dumps(LEGACY).encode())
+    assert write_request(request, TARGET).body == {**LEGACY, "model": "up"}
+    added = msgspec.structs.replace(request, tools=(*request.tools, READ))
+    body = write_request(added, TARGET).body
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["f", "read"]
+    assert not body.keys() & {"functions", "function_call"}
+    assert body["tool_choice"] == function("f")
+    assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+def test_a_chat_clients_own_conversation_is_not_mended() -> None:
+    """Its upstream judges it. Nothing depends on whether one of the messages has to be written anew."""
+    turns = [calls(call()), message("user", "wait"), answer(), message("user", "go on"), calls(call("c2"))]
+    turns += [message("user", "never mind"), calls(call("c3", index=1)), answer("c3")]
+    out = write_request(read(messages=turns), TARGET)
+    turns[-2] = calls(call("c3"))
+    assert out.body["messages"] == turns
+    assert rules(out) == [("echoed-fields-dropped", "messages[6].tool_calls")]
 
 
 # ---------------------------------------------------------------- the matrix, row by row

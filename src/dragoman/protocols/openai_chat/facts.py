@@ -8,9 +8,10 @@ import msgspec
 
 from ...model.messages import Tool
 from ..common.fields import is_object
-from ..facts import BaseUrlRule, Endpoints, Obj, SdkObjects, Server, ToolForm, output_limiter
+from ..facts import BaseUrlRule, Endpoints, Obj, SdkObjects, Server, ToolForm
 from .other_endpoints import OTHERS
 from .request.read_tools import read_tool
+from .request.wire import is_nothing
 
 
 def _is_tool(tool: Obj) -> bool:
@@ -29,6 +30,12 @@ def _has_flat_grammar(custom: Obj) -> bool:
 
 def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
     return [read_tool(raw, where)]
+
+
+def limit_output(body: Obj, most: int, budget: int | None) -> Obj:
+    """`body`, which is not decoded, with another output limit."""
+    bounds = ("max_tokens", "max_completion_tokens")
+    return {**body, **{key: most for key in bounds if not is_nothing(body.get(key))}}
 
 
 def _is_whole(frame: Obj, event: str) -> bool | None:
@@ -51,7 +58,6 @@ def _seal(data: str, seed: str) -> tuple[str, None]:
 
 
 ENDPOINTS = Endpoints(answers=("/chat/completions",), others=OTHERS)
-limit_output = output_limiter("max_tokens", "max_completion_tokens")
 ADDRESS = BaseUrlRule(endpoint=r"/chat/completions$", family="openai")
 # Most Chat servers are not OpenAI's, and do not support OpenAI's newer members.
 DEFAULTS = {"chat_compatible": True, "max_tokens_field": "max_tokens"}

@@ -11,13 +11,14 @@ from .read_pairs import ChatPairing
 from .read_settings import read_extras, read_settings, wants_usage
 from .read_tools import read_tools
 
-_UNDECODED = frozenset({"messages", "tools"})
+_UNDECODED = frozenset({"messages", "tools", "functions", "web_search_options"})
 
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """Read a Chat request. `path` is not used: the body has everything."""
-    fields = decode_members(body_members(body), _UNDECODED)
+    members = body_members(body)
+    fields = decode_members(members, _UNDECODED)
     model = need_string(fields, "model", "")
     tools = read_tools(fields)
     stream = bool(boolean(fields, "stream", ""))
@@ -29,7 +30,7 @@ def read_request(body: Body, path: str = "") -> Request:
         stream=stream,
         include_usage=wants_usage(fields, stream),
         extras=read_extras(fields),
-        raw=Raw(NAME, fields),
+        raw=Raw(NAME, members),
     )
 
 
@@ -41,7 +42,7 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
     listed = LazyArray(fields["messages"], "messages")
     for at, message in enumerate(decode_messages(listed)):
         where = f"messages[{at}]"
-        messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, False, at), where), where))
+        messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, at=at), where), where))
     if not messages:
         reject("must not be empty", "messages")
     return tuple(messages)

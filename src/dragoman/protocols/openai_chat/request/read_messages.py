@@ -21,9 +21,11 @@ from ....model.messages import (
 )
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
-from ...common.typed_json import LazyArray, bad_request, mark_wrapped, member, members_of
+from ...common.typed_json import LazyArray, bad_request, member, members_of
 from ..own import NAME
 from . import reasoning
+from .opened import opened
+from .read_pairs import LEGACY
 from .read_parts import content_parts, read_part, result_parts
 from .read_tools import BUILTIN
 from .wire import (
@@ -90,17 +92,17 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
         parts.append(Opaque(Raw(NAME, message.audio), "audio"))
     if message.images:
         parts += _images(message.images, where)
-    wrapped = reasoned.wrapped
+    wrapped, echoed = reasoned.wrapped, False
     for at, call in enumerate(message.tool_calls or ()):
         read = _call(call, f"{where}.tool_calls[{at}]", reasoned)
-        wrapped = wrapped or _is_wrapped(call, read)
+        wrapped = wrapped or read.id != call.id or reasoning.is_wrapped(call.extra_content)
+        echoed = echoed or _is_echo(call)
         parts.append(read)
     legacy = message.function_call
-    if legacy is None:
-        return Message("assistant", tuple(parts), message.name, mark_wrapped(raw) if wrapped else raw)
-    # The deprecated `function_call` has no id: `read_pairs` adds one.
-    parts.append(ToolCall(id="", name=legacy.name, arguments=_arguments(legacy)))
-    return Message("assistant", tuple(parts), message.name)
+    if legacy is not None:
+        parts.append(ToolCall(id=LEGACY, name=legacy.name, arguments=_arguments(legacy)))
+    turn = Message("assistant", tuple(parts), message.name, raw)
+    return opened(turn, raw, echoed=echoed) if wrapped or echoed else turn
 
 
 def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
@@ -144,13 +146,11 @@ def _call(call: Call, where: str, reasoned: reasoning.MessageReasoning) -> ToolC
     return ToolCall(id=id, name=custom.name, arguments=custom.input or "", kind="custom", seal=seal)
 
 
-def _is_wrapped(call: Call, read: ToolCall) -> bool:
-    """Does the message contain members that no upstream may get? See `write_own`."""
-    if read.id != call.id or call.index is not msgspec.UNSET:
-        return True
-    if call.function is not None and call.function.parsed_arguments is not msgspec.UNSET:
-        return True
-    return call.extra_content is not None and reasoning.is_wrapped(call.extra_content)
+def _is_echo(call: Call) -> bool:
+    """Does the call hold members of OpenAI's stream helper?"""
+    function = call.function
+    inside = function is not None and function.parsed_arguments is not msgspec.UNSET
+    return inside or call.index is not msgspec.UNSET
 
 
 def _arguments(function: Function) -> str:
@@ -163,12 +163,13 @@ def _tool(message: ToolMessage, raw: Raw, where: str) -> Message:
     given = message.tool_call_id
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
-    return Message("user", (result,), None, raw if id == given else mark_wrapped(raw))
+    answer = Message("user", (result,), None, raw)
+    return answer if id == given else opened(answer, raw)
 
 
 def _function(message: FunctionMessage, raw: Raw, where: str) -> Message:
     parts = (Text(message.content),) if message.content else ()
-    return Message("user", (ToolResult(call_id="", parts=parts, name=message.name),))
+    return Message("user", (ToolResult(call_id=LEGACY, parts=parts, name=message.name),), None, raw)
 
 
 _READERS: dict[type, Callable[[Any, Raw, str], Message]] = {

@@ -8,6 +8,8 @@ from ....model.messages import Message, Part, ToolCall, ToolResult
 from ...common.fields import join, reject
 from ...common.turns import refuse_stray
 
+LEGACY = "call_function"
+"""The id of the deprecated `function_call` and of its result, which have none, until they are numbered."""
 _PAIRED = frozenset({ToolCall, ToolResult})
 
 
@@ -26,24 +28,22 @@ class ChatPairing:
         """Process the next message, which has the path `where`."""
         if _PAIRED.isdisjoint(map(type, message.parts)):
             return message
-        parts = tuple([self._part(part, message, where) for part in message.parts])
+        parts = tuple([self._part(part, where) for part in message.parts])
         if all(new is old for new, old in zip(parts, message.parts, strict=True)):
             return message
         return msgspec.structs.replace(message, parts=parts)
 
-    def _part(self, part: Part, message: Message, where: str) -> Part:
-        # Only the deprecated `function_call` and its result have no `raw`.
-        legacy = message.raw is None
+    def _part(self, part: Part, where: str) -> Part:
         if isinstance(part, ToolCall):
-            return self._call(part, legacy)
+            return self._call(part)
         if isinstance(part, ToolResult):
-            return self._result(part, where, legacy)
+            return self._result(part, where)
         return part
 
-    def _call(self, call: ToolCall, legacy: bool) -> ToolCall:
-        if legacy and not call.id:
+    def _call(self, call: ToolCall) -> ToolCall:
+        if call.id == LEGACY:
             self._legacy_calls += 1
-            call = msgspec.structs.replace(call, id=f"call_function_{self._legacy_calls}")
+            call = msgspec.structs.replace(call, id=f"{LEGACY}_{self._legacy_calls}")
             # `function_call` allows one call per turn, so the function's name identifies it.
             self._legacy[call.name] = call.id
         if call.kind == "custom":
@@ -51,8 +51,8 @@ class ChatPairing:
         self._calls.add(call.id)
         return call
 
-    def _result(self, result: ToolResult, where: str, legacy: bool) -> ToolResult:
-        if legacy:
+    def _result(self, result: ToolResult, where: str) -> ToolResult:
+        if result.call_id == LEGACY:
             id = self._legacy.get(result.name or "")
             if id is None:
                 reject(f"no earlier function call was to {result.name!r}", where, "name")

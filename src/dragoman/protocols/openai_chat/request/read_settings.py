@@ -14,38 +14,11 @@ _FORMATS = ("text", "json_object", "json_schema")
 
 READ = frozenset(
     {
-        "model",
-        "messages",
-        "tools",
-        "functions",
-        "tool_choice",
-        "function_call",
-        "web_search_options",
-        "max_completion_tokens",
-        "max_tokens",
-        "temperature",
-        "top_p",
-        "top_k",
-        "presence_penalty",
-        "frequency_penalty",
-        "logit_bias",
-        "logprobs",
-        "top_logprobs",
-        "seed",
-        "n",
-        "stop",
-        "reasoning_effort",
-        "response_format",
-        "verbosity",
-        "parallel_tool_calls",
-        "service_tier",
-        "user",
-        "safety_identifier",
-        "metadata",
-        "prompt_cache_key",
-        "store",
-        "stream",
-        "stream_options",
+        *("model", "messages", "tools", "functions", "tool_choice", "function_call", "web_search_options"),
+        *("max_completion_tokens", "max_tokens", "temperature", "top_p", "top_k", "presence_penalty"),
+        *("frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed", "n", "stop"),
+        *("reasoning_effort", "response_format", "verbosity", "parallel_tool_calls", "service_tier", "user"),
+        *("safety_identifier", "metadata", "prompt_cache_key", "store", "stream", "stream_options"),
     }
 )
 
@@ -74,16 +47,8 @@ _SAME_NAME: dict[str, Callable[[Obj, str, str], Any]] = {
 
 _OTHER_NAME = frozenset(
     {
-        "logprobs",
-        "top_logprobs",
-        "reasoning_effort",
-        "response_format",
-        "tool_choice",
-        "function_call",
-        "user",
-        "safety_identifier",
-        "prompt_cache_key",
-        "modalities",
+        *("logprobs", "top_logprobs", "reasoning_effort", "response_format", "tool_choice", "function_call"),
+        *("user", "safety_identifier", "prompt_cache_key", "modalities"),
     }
 )
 

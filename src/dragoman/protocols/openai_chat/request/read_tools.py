@@ -22,7 +22,17 @@ from ...common.fields import (
 )
 from ...common.search_limits import read_limits
 from ...common.searches import SEARCH
-from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, optional, value
+from ...common.typed_json import (
+    LazyArray,
+    Members,
+    Reader,
+    as_json,
+    member,
+    members_of,
+    need_object,
+    optional,
+    value,
+)
 from ..own import NAME
 
 # `any` is Mistral's word for `required`.
@@ -31,7 +41,9 @@ _FUNCTION = msgspec.Raw(b'"function"')
 BUILTIN = "builtin_function"
 _BUILTINS = {"$web_search": "web_search"}
 """Moonshot's built-in functions that other protocols have, too."""
-_ELSEWHERE = frozenset({"functions", "web_search_options"})
+FUNCTIONS = "functions"
+WEB_SEARCH = "web_search_options"
+_ELSEWHERE = frozenset({FUNCTIONS, WEB_SEARCH})
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True, gc=False):
@@ -62,13 +74,24 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
     tools = () if body.get("tools") is None else _listed(body["tools"])
     if body.keys().isdisjoint(_ELSEWHERE):
         return tools
-    functions = [_legacy(function, at) for at, function in objects(body, "functions", "")]
-    search = mapping(body, "web_search_options", "")
-    if search is None:
-        return (*tools, *functions)
-    raw = Raw(NAME, {"web_search_options": search})
-    searching = Tool(name=SEARCH, kind="hosted", hosted=SEARCH, search=read_limits(search), raw=raw)
-    return (*tools, *functions, searching)
+    return (*tools, *read_functions(body), *_searching(body))
+
+
+def read_functions(body: Obj) -> list[Tool]:
+    """Read the deprecated `functions`. They get no `raw`, so that they can be written as tools."""
+    if body.get(FUNCTIONS) is None:
+        return []
+    decoded: Obj = {FUNCTIONS: value(as_json(body[FUNCTIONS]), FUNCTIONS)}
+    return [_legacy(function, at) for at, function in objects(decoded, FUNCTIONS, "")]
+
+
+def _searching(body: Obj) -> list[Tool]:
+    if body.get(WEB_SEARCH) is None:
+        return []
+    given = as_json(body[WEB_SEARCH])
+    limits = read_limits(as_object(value(given, WEB_SEARCH), WEB_SEARCH))
+    raw = Raw(NAME, {WEB_SEARCH: given})
+    return [Tool(name=SEARCH, kind="hosted", hosted=SEARCH, search=limits, raw=raw)]
 
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
@@ -77,32 +100,43 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:
-        return tuple([read_tool(item, f"tools[{at}]") for at, item in enumerate(listed.items)])
+        return tuple(
+            [_entry(item, Raw(NAME, listed, at=at), f"tools[{at}]") for at, item in enumerate(listed.items)]
+        )
     return tuple(
         [
-            _read_function(function, Raw(NAME, listed, False, at), f"tools[{at}]")
+            _read_function(function, Raw(NAME, listed, at=at), f"tools[{at}]")
             for at, function in enumerate(functions)
         ]
     )
 
 
-def read_tool(raw: msgspec.Raw, where: str) -> Tool:
-    members = members_of(raw, where)
-    if optional(members.get("type", msgspec.UNSET)) is None and "function" in members:
+def read_tool(json: msgspec.Raw, where: str) -> Tool:
+    """Read one entry of `tools`."""
+    return _entry(json, Raw(NAME, json), where)
+
+
+def _entry(json: msgspec.Raw, raw: Raw, where: str) -> Tool:
+    members = members_of(json, where)
+    if _is_untyped(members):
         # Mistral's and Together's clients leave the type out. OpenAI refuses that.
-        raw = as_json({**members, "type": _FUNCTION})
-        return _read_function(_function_tool.read(raw, where), Raw(NAME, raw, wrapped=True), where)
+        json = as_json({**members, "type": _FUNCTION})
+        return _read_function(_function_tool.read(json, where), Raw(NAME, json), where)
     kind: str = member(members, "type", str, where)
     if kind == "function":
-        return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
+        return _read_function(_function_tool.read(json, where), raw, where)
     if kind == "custom":
-        return _custom(value(raw, where), raw, where)
-    if kind == BUILTIN and is_object(function := value(raw, where).get("function")):
+        return _custom(value(json, where), raw, where)
+    if kind == BUILTIN and is_object(function := value(json, where).get("function")):
         # Moonshot's `$web_search`. The client gets its calls, and returns their arguments as the results.
         name = need_string(function, "name", join(where, "function"))
-        return Tool(name=name, kind="hosted", hosted=_BUILTINS.get(name, kind), raw=Raw(NAME, raw))
+        return Tool(name=name, kind="hosted", hosted=_BUILTINS.get(name, kind), raw=raw)
     # Groq, Zhipu and others have tools that their servers run.
-    return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
+    return Tool(name=kind, kind="hosted", hosted=kind, raw=raw)
+
+
+def _is_untyped(members: Members) -> bool:
+    return optional(members.get("type", msgspec.UNSET)) is None and "function" in members
 
 
 def _read_function(tool: ToolEntry, raw: Raw, where: str) -> Tool:
@@ -121,7 +155,6 @@ def _read_function(tool: ToolEntry, raw: Raw, where: str) -> Tool:
 
 
 def _legacy(given: Obj, where: str) -> Tool:
-    """Read an entry of the deprecated `functions`. It gets no `raw`, so that it is written as a tool."""
     return Tool(
         name=need_string(given, "name", where),
         description=string(given, "description", where),
@@ -130,7 +163,7 @@ def _legacy(given: Obj, where: str) -> Tool:
     )
 
 
-def _custom(tool: Obj, raw: msgspec.Raw, where: str) -> Tool:
+def _custom(tool: Obj, raw: Raw, where: str) -> Tool:
     at = join(where, "custom")
     custom = as_object(tool.get("custom"), at)
     grammar, syntax = _grammar(custom, at)
@@ -140,7 +173,7 @@ def _custom(tool: Obj, raw: msgspec.Raw, where: str) -> Tool:
         kind="custom",
         grammar=grammar,
         grammar_syntax=syntax,
-        raw=Raw(NAME, raw),
+        raw=raw,
     )
 
 

@@ -8,7 +8,7 @@ endpoint has the signature. A seal of the Gemini protocol is in an envelope ther
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,10 +17,15 @@ from ....model.messages import Seal, Thinking, thinking_text
 from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_object, string
+from ...common.typed_json import Members, items, members_of, opens_object
 from ..own import NAME, goes_back
-from .wire import Assistant
+from .wire import Assistant, is_nothing
 
 WORDS = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+MEMBERS = frozenset({*WORDS, DETAILS})
+
+_encode = msgspec.json.Encoder().encode
 
 
 class MessageReasoning(msgspec.Struct, frozen=True):
@@ -41,16 +46,16 @@ def read(message: Assistant, where: str) -> MessageReasoning:
     carried: list[Seal] = []
     of_calls: dict[str, Seal] = {}
     for at, detail in enumerate(message.reasoning_details):
-        envelope = envelope_in(string(detail, "data", f"{where}.reasoning_details[{at}]"))
+        envelope = _envelope_of(detail, f"{where}.{DETAILS}[{at}]")
         if envelope is None:
             own.append(detail)
-        elif envelope.call:
+        elif envelope.call and envelope.seal.protocol != NAME:  # a seal of Chat is a list of details
             of_calls[call_ids.from_client(envelope.call)] = envelope.seal
         else:
             carried.append(envelope.seal)
     text = text or _words(own)
     if any(detail.get("data") or detail.get("signature") for detail in own):
-        carried.append(Seal(NAME, msgspec.json.encode(own).decode()))
+        carried.append(_own_seal(own))
     wrapped = len(own) < len(message.reasoning_details)
     return MessageReasoning(_thoughts(text, carried), of_calls, wrapped)
 
@@ -58,10 +63,25 @@ def read(message: Assistant, where: str) -> MessageReasoning:
 _NONE = MessageReasoning([], {})
 
 
-def envelope_in(data: str | None) -> sealed_reasoning.Envelope | None:
-    """The envelope of Dragoman in the `data` of a detail, if there is one."""
-    envelope = sealed_reasoning.from_slot(data or "", NAME)
-    return envelope if envelope.seal.data != (data or "") else None
+def spelled(members: Members) -> Obj:
+    """The reasoning of a message as the client spelled it, without our envelopes."""
+    kept: Obj = {key: members[key] for key in MEMBERS & members.keys()}
+    if is_nothing(kept.get(DETAILS)):
+        return kept
+    given = items(kept.pop(DETAILS), DETAILS)
+    own = [detail for detail in given if _envelope_of(msgspec.json.decode(detail), DETAILS) is None]
+    return kept | ({DETAILS: own} if own else {})
+
+
+def _own_seal(details: Iterable[Obj]) -> Seal:
+    return Seal(NAME, _encode(list(details)).decode())
+
+
+def _envelope_of(detail: Obj, where: str) -> sealed_reasoning.Envelope | None:
+    """The envelope of Dragoman in a detail, if there is one."""
+    data = string(detail, "data", where) or ""
+    envelope = sealed_reasoning.from_slot(data, NAME)
+    return envelope if envelope.seal.data != data else None
 
 
 def _words(details: list[Obj]) -> str:
@@ -90,9 +110,26 @@ def is_wrapped(extra_content: Any) -> bool:
     return seal is not None and seal.data != _signature(extra_content)
 
 
-def call_slot(data: str) -> Obj:
-    """The field with the seal of a call."""
-    return {"google": {"thought_signature": data}}
+def without_seal(extra_content: msgspec.Raw) -> Obj:
+    """The field `extra_content` of a call without the seal; no field if nothing is left."""
+    if call_seal(msgspec.json.decode(extra_content)) is None:
+        return {"extra_content": extra_content}
+    rest: Obj = {**members_of(extra_content, "extra_content")}
+    google = {k: v for k, v in members_of(rest.pop("google"), "google").items() if k != "thought_signature"}
+    rest |= {"google": google} if google else {}
+    return {"extra_content": rest} if rest else {}
+
+
+def with_seal(extra_content: Any, data: str) -> Obj:
+    """The value of `extra_content` with the seal of a call."""
+    rest = _members(extra_content)
+    return {**rest, "google": {**_members(rest.get("google")), "thought_signature": data}}
+
+
+def _members(value: Any) -> Obj:
+    if isinstance(value, msgspec.Raw):
+        return {**members_of(value, "extra_content")} if opens_object(value) else {}
+    return value if is_object(value) else {}
 
 
 def _signature(extra_content: Any) -> str:
@@ -108,20 +145,35 @@ def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
     `Target.reasoning_field` says which.
     """
     fields: Obj = {}
-    own = [t.seal for t in thoughts if t.seal is not None and goes_back(t.seal, target)]
+    own = [t.seal for t in thoughts if goes_back(t.seal, target)]
     if not (own or target.reasoning_field):
         return fields
     text = thinking_text(thoughts)
     # DeepSeek refuses a turn with calls and without the field, even if there was no reasoning.
     if target.reasoning_field and (text or calls):
         fields[target.reasoning_field] = text
-    details = [detail for seal in own for detail in details_of(seal)]
+    details = [detail for seal in own for detail in _details_of(seal)]
     if details:
-        fields["reasoning_details"] = _with_words(details, text)
+        fields[DETAILS] = _with_words(details, text)
     return fields
 
 
-def details_of(seal: Seal) -> list[Obj]:
+def as_given(given: Obj, thoughts: Sequence[Thinking], target: Target) -> Obj:
+    """The reasoning as a Chat client spelled it, and the details that this upstream had sealed."""
+    fields = {key: value for key, value in given.items() if key in MEMBERS}
+    seals = [thought.seal for thought in thoughts if thought.seal is not None]
+    if not seals:
+        return fields
+    spelled: list[Any] = fields.get(DETAILS) or []
+    there = _own_seal(map(msgspec.json.decode, spelled))
+    opened = [d for seal in seals if seal != there and goes_back(seal, target) for d in _details_of(seal)]
+    if opened or spelled:
+        return fields | {DETAILS: opened + spelled}
+    # The text belongs to another issuer, too, and an upstream may refuse reasoning fields.
+    return {key: value for key, value in fields.items() if key == target.reasoning_field}
+
+
+def _details_of(seal: Seal) -> list[Obj]:
     """The entries of `reasoning_details` in a seal of this protocol."""
     try:
         return msgspec.json.decode(seal.data, type=list[dict[str, Any]])

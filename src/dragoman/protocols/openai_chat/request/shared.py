@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from ....model.messages import Extras
 from ...base import Target
 from ...common.call_ids import ANY, upstream_ids
+from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
+from ..own import NAME
 
 PATH = "/v1/chat/completions"
 
@@ -22,18 +23,28 @@ NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 class Writing:
     """The context that all parts of the writer share."""
 
-    __slots__ = ("compatible", "id", "names", "notices", "own", "target")
+    __slots__ = ("compatible", "id", "keeps_ids", "keeps_legacy", "names", "notices", "own", "target")
 
-    def __init__(self, target: Target, names: ToolNames, notices: Notices, own: bool) -> None:
+    def __init__(
+        self, target: Target, names: ToolNames, notices: Notices, own: bool, *, keeps_legacy: bool
+    ) -> None:
         self.target = target
         self.names = names
         self.notices = notices
         self.own = own
         """A Chat client sent the request, so its content is legal, and unknown members stay."""
+        self.keeps_legacy = keeps_legacy
+        """The deprecated functions, and their calls and results, stay in their own form."""
         self.compatible = target.chat_compatible and not own
         """Must the writer avoid members that only OpenAI's own servers support?"""
-        self.id = upstream_ids(target.ids or IDS)
+        self.keeps_ids = own and (target.ids is None or target.ids.free)
+        """The ids stay as they are: the upstream or the client chose them."""
+        self.id = _unchanged if self.keeps_ids else upstream_ids(target.ids or IDS)
         """Makes a call id legal for the upstream."""
+
+    def kept(self, extras: Extras | None) -> Obj | None:
+        """The unknown members of an object, if a Chat client's request is written; else None."""
+        return extras.members if self.own and extras is not None and extras.protocol == NAME else None
 
     def reasons(self) -> bool:
         """Does the model take a reasoning effort? Adds a notice if it does not."""
@@ -43,5 +54,5 @@ class Writing:
         return False
 
 
-def without(fields: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key not in keys}
+def _unchanged(id: str) -> str:
+    return id

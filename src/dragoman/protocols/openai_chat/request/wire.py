@@ -12,6 +12,12 @@ import msgspec
 from ....model.messages import Cache
 
 Obj = dict[str, Any]
+_NOTHING = tuple(map(msgspec.Raw, (b"null", b'""', b"[]")))
+
+
+def is_nothing(value: Any) -> bool:
+    """Is an undecoded member missing, null or empty?"""
+    return value is None or value in _NOTHING
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):

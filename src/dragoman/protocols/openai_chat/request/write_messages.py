@@ -8,32 +8,59 @@ from typing import Any
 import msgspec
 
 from ....model.errors import BadRequest
-from ....model.messages import Media, Message, Opaque, Part, Raw, Text, ToolCall, ToolResult
+from ....model.messages import Extras, Media, Message, Opaque, Part, Text, ToolCall, ToolResult
 from ...common import inline_media
 from ...common.cache_breakpoints import is_marked, surplus, unmarked
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.turns import marked_parts, missing_result, note_prefill
+from ...common.typed_json import LazyArray, unchanged_array
 from ..own import is_own
+from .opened import MessageExtras, is_legacy, opened
+from .read_pairs import LEGACY
 from .shared import Writing
 from .write_assistant import assistant_message, drop_opaque
-from .write_own import own_message
-from .write_parts import Content, content_of, drop_citations, media_part
+from .write_parts import Content, content_of, drop_citations, given_part, media_part
 
 _SYSTEM = ("system", "developer")
 
 
-def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any]:
-    """Write the list of messages. The message of a Chat client may be `msgspec.Raw`."""
+def write_messages(messages: Sequence[Message], writing: Writing) -> list[Any] | msgspec.Raw:
+    """Write the list of messages. The messages of a Chat client are copied if nothing changes in them."""
+    if writing.own and not (writing.keeps_ids and writing.keeps_legacy):
+        messages = [_fitting(message, writing) for message in messages]
+    whole = unchanged_array([message.raw for message in messages])
+    if whole is not None and is_own(messages[0].raw):
+        return whole
     conversation = _MessageList(writing)
     for index, message in enumerate(messages):
         conversation.add(message, index)
     written = conversation.end()
-    if not writing.own:
-        note_prefill(messages, writing.notices)
-        if not writing.compatible:
-            _trim_marks(written, writing.notices)
+    if writing.own:
+        return _spaced(messages, written)
+    note_prefill(messages, writing.notices)
+    if not writing.compatible:
+        _trim_marks(written, writing.notices)
     return written
+
+
+def _spaced(messages: Sequence[Message], written: list[Any]) -> list[Any] | msgspec.Raw:
+    """The list with the client's white space: one message written anew changes no byte before it."""
+    lists = (message.raw.held for message in messages if is_own(message.raw))
+    listed = next(lists, None)
+    return listed.spaced(written) if isinstance(listed, LazyArray) else written
+
+
+def _fitting(message: Message, writing: Writing) -> Message:
+    """A Chat client's message without `raw`, if the upstream does not take its ids or its deprecated form."""
+    raw = message.raw
+    ids = [part.id for part in message.parts if isinstance(part, ToolCall)]
+    ids += [part.call_id for part in message.parts if isinstance(part, ToolResult)]
+    if not ids or not is_own(raw):
+        return message
+    if not writing.keeps_legacy and any(id.startswith(LEGACY) for id in ids) and is_legacy(raw):
+        return msgspec.structs.replace(message, raw=None)
+    return message if all(writing.id(id) == id for id in ids) else opened(message, raw)
 
 
 def _trim_marks(messages: list[Obj], notices: Notices) -> None:
@@ -65,19 +92,21 @@ class _MessageList:
 
     def add(self, message: Message, index: int) -> None:
         """Add the message at `index` of the request."""
-        raw = message.raw
-        if is_own(raw):
+        own = self._writing.kept(message.extras) is not None
+        if message.role != "assistant" or own or is_own(message.raw):
             self._flush_assistant()
-            self._add_own(message, raw, index)
+        if is_own(message.raw):
+            self._add_copy(message, message.raw.value, index)
             return
         if message.role == "assistant":
             self._assistant_turn.append((index, message))
+            if own:
+                self._flush_assistant()
             return
-        self._flush_assistant()
         results = 0
         for at, part in enumerate(message.parts):
             if type(part) is ToolResult:
-                self._add_result(part, index, at)
+                self._add_result(part, index, at, message.extras)
                 results += 1
         if not results or results < len(message.parts):
             self._add_message(
@@ -94,9 +123,8 @@ class _MessageList:
             self._close_turn()
         return self._out
 
-    def _add_own(self, message: Message, raw: Raw, index: int) -> None:
+    def _add_copy(self, message: Message, written: Any, index: int) -> None:
         """Add the message of a Chat client unchanged."""
-        written = own_message(raw, self._writing.target, self._writing.notices, f"messages[{index}]")
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if message.role == "assistant":
             calls = {part.id: part for part in message.parts if isinstance(part, ToolCall)}
@@ -125,7 +153,7 @@ class _MessageList:
     def _add_message(self, message: Any, index: int, *, system: bool) -> None:
         if message is None:
             return
-        if self._open_calls:
+        if self._open_calls and not self._writing.own:
             if system:
                 text = "moved behind the results of the calls before it"
                 self._writing.notices.warn("system-moved", f"messages[{index}]", text)
@@ -135,7 +163,7 @@ class _MessageList:
             self._out.append(message)
             self._after_result = False
 
-    def _add_result(self, result: ToolResult, index: int, at: int) -> None:
+    def _add_result(self, result: ToolResult, index: int, at: int, extras: Extras | None = None) -> None:
         """Write a result as text. Its images follow in a user message.
 
         OpenAI's servers accept an image in a `tool` message with status 200, but the model does not see it
@@ -149,6 +177,8 @@ class _MessageList:
                 texts.append(part)
                 if part.citations:
                     drop_citations(writing, index, at)
+            elif writing.own and is_own(part.raw):
+                texts.append(part.raw.value)
             elif part.kind == "document" and inline_media.text_of(part, where) is not None:
                 texts.append(media_part(part, writing, where))
             else:
@@ -157,7 +187,11 @@ class _MessageList:
         if result.cache is not None and texts and isinstance(last := texts[-1], Text):
             texts[-1] = msgspec.structs.replace(last, cache=result.cache)
         self._open_calls.pop(result.call_id, None)
-        self._out.append({"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)})
+        listed = isinstance(extras, MessageExtras) and extras.listed
+        content = content_of(texts, writing, listed=listed)
+        self._out.append(
+            {"role": "tool", "tool_call_id": id, "content": content} | (writing.kept(extras) or {})
+        )
         self._after_result = True
 
     def _hold_media(self, media: Media, id: str, where: str) -> None:
@@ -168,8 +202,13 @@ class _MessageList:
         self._held_media.append(media_part(media, self._writing, where))
 
     def _close_turn(self) -> None:
-        """Finish the last calls: add missing results, then the messages that wait."""
-        if self._open_calls:
+        """Finish the last calls: add missing results, then the messages that wait.
+
+        A Chat client has no messages that wait, and its upstream judges what is missing.
+        """
+        if self._writing.own:
+            self._open_calls = {}
+        elif self._open_calls:
             for call in list(self._open_calls.values()):
                 self._add_result(missing_result(call, self._writing.notices), 0, 0)
         if self._held_media:
@@ -207,6 +246,6 @@ def _add_rare(part: Part, parts: list[Content], message: Message, writing: Writi
                 raise BadRequest(f"openai-chat does not accept {part.kind} in a system prompt", where)
             parts.append(media_part(part, writing, where))
         case Opaque(raw) if is_own(raw):
-            parts.append(raw.parsed)
+            parts.append(given_part(raw, writing))
         case _:
             drop_opaque(part, writing, where)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....model.errors import BadRequest
-from ....model.messages import Cache, Media, Text
+from ....model.messages import Cache, Media, Raw, Text
 from ...common import inline_media
 from ...common.cache_breakpoints import openai_mark
-from ...common.fields import Obj
+from ...common.fields import Obj, is_object
 from ..own import is_own
 from .shared import Writing
 
@@ -18,12 +20,17 @@ _AUDIO_FORMATS = {
     "audio/mpeg": "mp3",
 }
 
-Content = Text | Obj
-"""A text, or a part that is already written."""
+Content = Any
+"""A text, or a part that is already written: an object, or its JSON."""
 
 
-def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
-    """Write `content`. One text is a string; for servers without arrays, several texts are one, too."""
+def content_of(content: list[Content], writing: Writing, *, listed: bool = False) -> str | list[Any]:
+    """Write `content`. One text is a string; for servers without arrays, several texts are one, too.
+
+    `listed`: a Chat client sent an array.
+    """
+    if listed:
+        return [_text_part(part, writing) if isinstance(part, Text) else part for part in content]
     if len(content) == 1:
         only = content[0]
         if isinstance(only, Text) and (only.cache is None or writing.compatible):
@@ -36,12 +43,14 @@ def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
 
 
 def _text_part(text: Text, writing: Writing) -> Obj:
-    return {"type": "text", "text": text.text, **cache_mark(text.cache, writing)}
+    given = writing.kept(text.extras)
+    more = cache_mark(text.cache, writing) if given is None else given
+    return {"type": "text", "text": text.text, **more}
 
 
-def _is_plain(part: Obj) -> bool:
+def _is_plain(part: Content) -> bool:
     """Is this a text without a cache breakpoint?"""
-    return len(part) == 2 and "text" in part
+    return is_object(part) and len(part) == 2 and "text" in part
 
 
 def drop_citations(writing: Writing, message: int, at: int) -> None:
@@ -50,10 +59,10 @@ def drop_citations(writing: Writing, message: int, at: int) -> None:
     writing.notices.warn("citations-dropped", f"messages[{message}].parts[{at}]", reason)
 
 
-def media_part(part: Media, writing: Writing, where: str) -> Obj:
+def media_part(part: Media, writing: Writing, where: str) -> Any:
     """Write an image, document or audio. `where` is its neutral path."""
     if is_own(part.raw):
-        return part.raw.parsed
+        return given_part(part.raw, writing)
     match part.kind:
         case "image":
             result = _image(part, where)
@@ -64,6 +73,11 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "video":
             raise BadRequest("openai-chat does not accept video", where)
     return {**result, **cache_mark(part.cache, writing)}
+
+
+def given_part(raw: Raw, writing: Writing) -> Any:
+    """A part as a Chat client sent it."""
+    return raw.value if writing.own else raw.parsed
 
 
 def cache_mark(cache: Cache | None, writing: Writing) -> Obj:

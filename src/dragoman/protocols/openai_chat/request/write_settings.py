@@ -9,13 +9,18 @@ import msgspec
 
 from ....model.messages import Format, Request, Settings
 from ...common import reasoning_effort, unsupported
-from ...common.fields import Obj
+from ...common.fields import Obj, is_object
 from ...common.json_words import RULE, has_object_root, in_words, instructed, says_json
-from ...common.sampling import within_model
+from ...common.reasoning_effort import fitting
+from ...common.sampling import left_out, within_model
 from ...common.schemas import EVERYTHING, OPENAI, no_loss, output_schema, strict_ready
+from ...common.typed_json import value
+from .read_tools import typed_choice
 from .shared import Writing
 
-MODERN_BOUND = "max_completion_tokens"
+_BOUND = "max_tokens"
+_MODERN_BOUND = "max_completion_tokens"
+_CHANGEABLE = frozenset({_BOUND, _MODERN_BOUND, "reasoning_effort", "tool_choice", "stream_options"})
 # OpenAI refuses a fifth.
 _MAX_STOPS = 4
 _MAX_USER_LENGTH = 64
@@ -33,14 +38,53 @@ _TIERS = {
 }
 
 
-def write_settings(settings: Settings, writing: Writing) -> Obj:
+def given_settings(members: Obj) -> Obj:
+    """The members of a Chat client's body as they came. Those that the writer may change are decoded."""
+    body = {**members}
+    for key in _CHANGEABLE:
+        given = members.get(key)
+        if isinstance(given, msgspec.Raw):
+            body[key] = value(given, key)
+    if is_object(body.get("tool_choice")):
+        body["tool_choice"] = typed_choice(body["tool_choice"])
+    return body
+
+
+def write_settings(request: Request, writing: Writing) -> Obj:
+    """The body of a request that is not in its client's form any more, without its messages and tools."""
+    settings = request.settings
     bound = settings.max_tokens
-    # OpenAI's reasoning models refuse `max_tokens`. Not every other server knows `max_completion_tokens`.
-    modern = writing.target.takes.max_tokens is False
-    fields: Obj = (
-        {} if bound is None else {MODERN_BOUND if modern else writing.target.max_tokens_field: bound}
-    )
-    return fields if settings == _only(bound) else fields | _further(settings, writing)
+    # Not every server knows `max_completion_tokens`.
+    fields: Obj = {} if bound is None else {writing.target.max_tokens_field: bound}
+    if settings != _only(bound):
+        fields |= _further(settings, writing)
+    extras = request.extras if writing.own else None
+    return {"model": request.model, "messages": None, **fields, **(extras or {})}
+
+
+def fit_settings(body: Obj, settings: Settings, writing: Writing) -> tuple[str, ...]:
+    """Change the settings in `body` that the model refuses. Return the stop sequences to emulate."""
+    takes, model, notices = writing.target.takes, writing.target.model, writing.notices
+    for name in left_out(settings, takes, model, notices):
+        body.pop(name, None)
+        if name == "logprobs":
+            body.pop("top_logprobs", None)
+    effort = body.get("reasoning_effort")
+    if effort is not None and not writing.reasons():
+        del body["reasoning_effort"]
+    elif effort is not None:
+        body["reasoning_effort"] = fitting(effort, takes, model, notices)
+    # OpenAI's reasoning models refuse `max_tokens`.
+    if takes.max_tokens is False and body.get(_BOUND) is not None:
+        body.setdefault(_MODERN_BOUND, body.pop(_BOUND))
+    if "stop" not in body or (writing.own and takes.stop is not False):
+        return ()
+    known, emulated = _split_stops(settings, writing)
+    if known:
+        body["stop"] = list(known)
+    else:
+        del body["stop"]
+    return emulated
 
 
 @lru_cache(maxsize=64)
@@ -54,28 +98,27 @@ def _further(settings: Settings, writing: Writing) -> Obj:
     settings = within_model(settings, target.takes, target.model, writing.notices)
     fields: Obj = {}
     for name in _SAME:
-        value = getattr(settings, name)
-        if value is not None:
-            fields[name] = value
+        given = getattr(settings, name)
+        if given is not None:
+            fields[name] = given
     # The neutral answer has one choice, so `n` is only for Chat on both sides.
     if settings.n is not None and writing.own:
         fields["n"] = settings.n
-    known, _ = split_stops(settings, writing)
-    if known:
-        fields["stop"] = list(known)
+    if settings.stop:
+        fields["stop"] = list(settings.stop)
     if settings.logprobs is not None:
         fields["logprobs"] = True
         if settings.logprobs:
             fields["top_logprobs"] = settings.logprobs
     effort = reasoning_effort.effort(settings.reasoning)
-    if effort is not None and writing.reasons():
+    if effort is not None:
         fields["reasoning_effort"] = effort
     if settings.format is not None:
         fields["response_format"] = _format(settings.format, writing)
     return fields | _top_k(settings, writing) | _account(settings, writing) | _openai_only(settings, writing)
 
 
-def split_stops(settings: Settings, writing: Writing) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_stops(settings: Settings, writing: Writing) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split stop sequences: those for the upstream, and those that Dragoman emulates (Chat allows four)."""
     wanted = tuple(filter(None, settings.stop))
     if wanted and writing.target.takes.stop is False:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -13,11 +12,15 @@ from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
 from ...common.schemas import OPENAI, Schema, complete, sanitised, strict_ready, warn_dropped
 from ...common.search_limits import limits_of, warn_unlimited
+from ...common.searches import SEARCH
+from ...common.typed_json import unchanged_array
 from ...common.unsupported import warn_deferred
 from ..own import is_own
+from .read_tools import FUNCTIONS, WEB_SEARCH, read_functions
 from .shared import Writing
+from .wire import is_nothing
 
-WEB_SEARCH = "web_search_options"
+_MEMBERS = frozenset({"tools", FUNCTIONS, WEB_SEARCH})
 _UNSET = msgspec.UNSET
 
 
@@ -32,22 +35,62 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
     function: _Function
 
 
-def write_tools(request: Request, writing: Writing) -> Obj:
-    """Write `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
-    choice = request.settings.tool_choice
-    kept = _offered(request.tools, choice, writing)
-    tools = [written for at, tool in kept if (written := _tool(tool, writing, at)) is not None]
-    fields: Obj = {"tools": tools} if tools else {}
-    for at, tool in kept:
-        if tool.hosted == "web_search":
+def keeps_functions(request: Request) -> bool:
+    """May the deprecated `functions` and `function_call` stay? Only if Dragoman changed no function."""
+    raw = request.raw
+    given = read_functions(raw.value) if is_own(raw) else []
+    return is_own(raw) and given == [tool for tool in request.tools if tool.raw is None]
+
+
+def write_tools(body: Obj, request: Request, writing: Writing) -> None:
+    """Write the tools into the body, and the tool choice unless the client's own is there."""
+    if not request.tools and body.keys().isdisjoint(_MEMBERS):
+        return
+    settings, given = request.settings, is_own(request.raw)
+    fields = _tools(request, writing)
+    kept = (FUNCTIONS, *fields) if writing.keeps_legacy else fields
+    gone = [key for key in _MEMBERS if key not in kept and not is_nothing(body.get(key))]
+    for key in gone:
+        del body[key]
+    body |= fields
+    renamed = not writing.keeps_legacy and body.pop("function_call", None) is not None
+    if "tools" not in fields:
+        if "tools" in gone:
+            body.pop("tool_choice", None)
+            body.pop("parallel_tool_calls", None)
+        return
+    # OpenAI refuses both without tools.
+    if settings.tool_choice is not None and (renamed or not given):
+        body["tool_choice"] = _choice(settings.tool_choice, request.tools, writing)
+    if settings.parallel_tool_calls is not None and not given:
+        body["parallel_tool_calls"] = settings.parallel_tool_calls
+
+
+def _tools(request: Request, writing: Writing) -> Obj:
+    """The members that hold the tools, except the deprecated `functions`, which stay as they came."""
+    fields: Obj = {}
+    listed: list[tuple[int, Tool]] = []
+    for at, tool in _offered(request.tools, request.settings.tool_choice, writing):
+        if tool.hosted == SEARCH and not _is_entry(tool.raw):
             fields |= _web_search(tool, writing, at)
-    if tools:
-        # OpenAI refuses both without tools.
-        if choice is not None:
-            fields["tool_choice"] = _choice(choice, request.tools, writing)
-        if request.settings.parallel_tool_calls is not None:
-            fields["parallel_tool_calls"] = request.settings.parallel_tool_calls
+        elif tool.raw is not None or not writing.keeps_legacy:
+            listed.append((at, tool))
+    if tools := _entries(listed, writing):
+        fields["tools"] = tools
     return fields
+
+
+def _entries(listed: list[tuple[int, Tool]], writing: Writing) -> list[Any] | msgspec.Raw | None:
+    """The value of `tools`."""
+    raws = [tool.raw for _, tool in listed if _is_entry(tool.raw)]
+    if len(raws) == len(listed) and (whole := unchanged_array(raws)) is not None:
+        return whole
+    return [written for at, tool in listed if (written := _tool(tool, writing, at)) is not None]
+
+
+def _is_entry(raw: Raw | None) -> TypeGuard[Raw]:
+    """Is this an entry of `tools` that came over Chat? The raw `web_search_options` are no JSON text."""
+    return is_own(raw) and not is_object(raw.held)
 
 
 def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[int, Tool]]:
@@ -64,8 +107,8 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
 
 def _tool(tool: Tool, writing: Writing, at: int) -> Any:
     raw = tool.raw
-    if is_own(raw):
-        return None if _is_web_search(raw) else raw.value
+    if _is_entry(raw):
+        return raw.value
     if tool.kind != "function":
         return _unusual(tool, writing, at)
     if tool.deferred:
@@ -124,23 +167,17 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
     """Add a notice for a tool that another provider runs: it is not sent."""
     if tool.hosted == "mcp":
         raise BadRequest("openai-chat cannot connect to MCP servers", _path(at))
-    if tool.hosted != "web_search":
+    if tool.hosted != SEARCH:
         text = f"openai-chat has no tool like {tool.hosted!r}"
         writing.notices.warn("hosted-tool-dropped", _path(at), text)
 
 
-def _is_web_search(raw: Raw) -> bool:
-    """Is this the web search of `web_search_options`? Its `raw` is decoded, unlike that of a tool entry."""
-    return is_object(raw.value) and WEB_SEARCH in raw.value
-
-
 def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
-    raw = tool.raw if is_own(tool.raw) else None
-    if raw is not None and not _is_web_search(raw):
-        return {}  # a search tool of this server, which is written as an entry of `tools`
-    if not searches(writing, _path(at)):
+    """The member `web_search_options`."""
+    raw = tool.raw
+    if not _searches(writing, _path(at)):
         return {}
-    if raw is not None:
+    if is_own(raw):
         return raw.value
     limits = limits_of(tool)
     warn_unlimited(limits, (), _path(at), writing.notices)
@@ -150,7 +187,7 @@ def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
     return {WEB_SEARCH: options}
 
 
-def searches(writing: Writing, where: str) -> bool:
+def _searches(writing: Writing, where: str) -> bool:
     """Does the upstream take `web_search_options`? Adds a notice if it does not.
 
     Most of OpenAI's own models refuse it. A Chat client in front of another server knows that server.
@@ -161,12 +198,6 @@ def searches(writing: Writing, where: str) -> bool:
     text = f"{writing.target.model} does not accept {WEB_SEARCH}"
     writing.notices.warn("hosted-tool-dropped", where, text)
     return False
-
-
-def own_tools(tools: Sequence[Tool]) -> list[Any]:
-    """The entries of `tools` that came over Chat, each with its type."""
-    raws = (tool.raw for tool in tools if tool.raw is not None)
-    return [raw.value for raw in raws if not _is_web_search(raw)]
 
 
 def _choice(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any:
