@@ -1,10 +1,9 @@
 """The neutral request: a conversation, its tools and its settings, in any protocol.
 
-A neutral message corresponds to one message of the client's protocol (one Chat message, one Responses item).
-Only the writers merge messages, so reading loses nothing. Content without neutral meaning stays in
-`raw` (the value as the client sent it) or `extras` (unknown members). Only an upstream of the same protocol
-gets it. All values are frozen. To change one, build a new one without `raw`. Frozen values hold no reference
-cycles, so the garbage collector need not track them (`gc=False`).
+A neutral message is one message of the client's protocol (one Chat message, one Responses item). Only the
+writers merge messages, so reading loses nothing. Content without neutral meaning stays in `raw` (the value as
+the client sent it) or `extras` (unknown members): only an upstream of the same protocol gets it. All values
+are frozen, so they hold no reference cycles (`gc=False`). To change one, build a new one without `raw`.
 """
 
 from __future__ import annotations
@@ -26,13 +25,8 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
     protocol: str
     held: Any = msgspec.field(name="value")
     """The value, or the list that contains it."""
-    wrapped: bool = False
-    """The value holds ids or reasoning that Dragoman wrapped for the client, or other members that no
-    upstream may get. The writer has to decode and restore it. In a Responses request it applies to all
-    items."""
     at: int | None = None
-    """The index of the value in `held`. The list is split into its items only on first access: most requests
-    go to another protocol, and then no writer needs the original messages."""
+    """The index of the value in `held`. The list is split into its items only when one is needed."""
 
     @property
     def value(self) -> Any:
@@ -231,7 +225,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     raw: Raw | None = None
     """The message as the client sent it. None: Dragoman made or changed it."""
     extras: Extras | None = None
-    """The unknown members of a message without `raw`."""
+    """The unknown members, if there is no `raw`."""
 
 
 class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -377,11 +371,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     extras: dict[str, Any] | None = None
     """Top-level fields without neutral meaning. Only an upstream of the same protocol gets them."""
     raw: Raw | None = None
-    """The whole body. An upstream of the same protocol gets it with no change except the model's name."""
+    """The members of the body. A writer of the same protocol takes the settings as they are here."""
 
     def changed(self, **changes: Any) -> Request:
-        """A copy with `changes` and without `raw`, which no longer fits."""
-        return msgspec.structs.replace(self, raw=None, **changes)
+        """A copy with `changes`. `raw` stays if only messages or tools change: none of it is written."""
+        fits = changes.keys() <= {"messages", "tools"}
+        return msgspec.structs.replace(self, raw=self.raw if fits else None, **changes)
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -227,11 +227,6 @@ def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
         raise bad_request(error, where) from None
 
 
-def mark_wrapped(raw: Raw) -> Raw:
-    """A copy of `raw` with `wrapped` set."""
-    return msgspec.structs.replace(raw, wrapped=True)
-
-
 class Reader(Generic[T]):
     """Decodes objects of one struct type."""
 

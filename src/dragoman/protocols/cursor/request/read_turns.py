@@ -75,9 +75,9 @@ def _joined(beside: tuple[Part, ...], content: list[Part]) -> tuple[Part, ...]:
 
 
 def plain(message: Message) -> Message:
-    """A copy without `raw`, so that every writer writes it from its neutral form."""
+    """A copy without `raw` and `extras`, so that every writer writes it from its neutral form."""
     parts = tuple(
         msgspec.structs.replace(part, raw=None) if isinstance(part, (ToolCall, ToolResult)) else part
         for part in message.parts
     )
-    return msgspec.structs.replace(message, parts=parts, raw=None)
+    return msgspec.structs.replace(message, parts=parts, raw=None, extras=None)
