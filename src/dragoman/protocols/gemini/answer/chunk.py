@@ -65,9 +65,8 @@ class Chunk:
                 self._members[name] = value
         content = (self.candidate or {}).get("content")
         if self.parts:
-            content = {**content} if is_object(content) else {}
+            content = {**content} if is_object(content) else {"role": "model"}
             content["parts"] = self.parts
-            content.setdefault("role", "model")
         if is_object(content):
             if "role" in content:
                 content = {**content, "role": "model"}

@@ -128,8 +128,11 @@ class Decoder(AnswerDecoder):
             if self._over:
                 return
         # Vertex sends `usageMetadata` with only `trafficType` on most chunks.
-        if chunk.usageMetadata is not None and (usage := read_usage(chunk.usageMetadata)).known:
-            out.append(UsageSeen(usage))
+        if chunk.usageMetadata is not None:
+            if (usage := read_usage(chunk.usageMetadata)).known:
+                out.append(UsageSeen(usage))
+            elif members is not None:
+                members.drop_null_counts()
         # A blocked prompt has no candidate and no finish reason. It must not become an empty success.
         blocked = (chunk.promptFeedback or {}).get("blockReason")
         if blocked and not candidates:

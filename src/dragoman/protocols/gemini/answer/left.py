@@ -62,6 +62,12 @@ class LeftMembers:
             self.parts = [_members(part) for part in _decode_items(content["parts"])]
             content["parts"] = []
 
+    def drop_null_counts(self) -> None:
+        """Leave out counts that are null: clients read them as numbers."""
+        usage = _members(self.chunk["usageMetadata"])
+        counts = {key: value for key, value in usage.items() if key not in wire.COUNTS or present(value)}
+        self.chunk["usageMetadata"] = counts
+
     @property
     def extras(self) -> Extras:
         """The members around the parts."""
