@@ -13,11 +13,17 @@ from .left import answer_place
 class Chunk:
     """The members around the parts, and the parts so far."""
 
-    __slots__ = ("_members", "parts")
+    __slots__ = ("_members", "candidate", "parts")
 
     def __init__(self, members: Obj) -> None:
         self._members = dict(members)
         self.parts: list[Obj] = []
+        self.candidate: Obj | None = None
+        """The answer's candidate."""
+        place = answer_place(members)
+        if place is not None:
+            candidates = self._members["candidates"] = [*members["candidates"]]
+            self.candidate = candidates[place] = {**candidates[place]}
 
     @property
     def usage(self) -> Any:
@@ -28,15 +34,9 @@ class Chunk:
         self._members["usageMetadata"] = usage
 
     @property
-    def candidate(self) -> Obj | None:
-        """The answer's candidate."""
-        place = answer_place(self._members)
-        return None if place is None else self._members["candidates"][place]
-
-    @property
     def finished(self) -> bool:
         """Has the answer's candidate its finish reason?"""
-        return isinstance((self.candidate or {}).get("finishReason"), str)
+        return self.candidate is not None and isinstance(self.candidate.get("finishReason"), str)
 
     @property
     def blocked(self) -> bool:
@@ -49,26 +49,24 @@ class Chunk:
 
     def add_to_candidate(self, fields: Obj) -> None:
         """Set members of the answer's candidate."""
-        candidates: Any = self._members.get("candidates")
-        candidates = [*candidates] if is_array(candidates) else []
-        place = answer_place(self._members)
-        if place is None:
-            place = 0
-            candidates.insert(0, {"index": 0})
-        candidates[place] = {**candidates[place], **fields}
-        self._members["candidates"] = candidates
+        if self.candidate is None:
+            self.candidate = {"index": 0}
+            others: Any = self._members.get("candidates")
+            self._members["candidates"] = [self.candidate, *(others if is_array(others) else ())]
+        self.candidate.update(fields)
 
     def written(self, identity: Obj) -> Obj:
         """The chunk as the client gets it. `identity`: the names that all chunks have in common."""
-        for name, value in identity.items():
-            if name in self._members:
-                self._members[name] = value
-        content = (self.candidate or {}).get("content")
-        if self.parts:
-            content = {**content} if is_object(content) else {"role": "model"}
-            content["parts"] = self.parts
+        members = self._members
+        for name in identity:
+            if name in members:
+                members[name] = identity[name]
+        content = None if self.candidate is None else self.candidate.get("content")
         if is_object(content):
+            content = {**content, "parts": self.parts} if self.parts else {**content}
             if "role" in content:
-                content = {**content, "role": "model"}
+                content["role"] = "model"
             self.add_to_candidate({"content": content})
-        return self._members
+        elif self.parts:
+            self.add_to_candidate({"content": {"parts": self.parts, "role": "model"}})
+        return members

@@ -122,6 +122,8 @@ def part_in(members: Obj) -> Obj | None:
 def answer_place(chunk: Obj) -> int | None:
     """The place of the answer in the list of candidates. The other ones are not decoded."""
     candidates = chunk.get("candidates")
-    if not is_array(candidates):
+    if not is_array(candidates) or not candidates:
         return None
+    if type(candidates[0]) is dict:
+        return 0
     return next((place for place, candidate in enumerate(candidates) if is_object(candidate)), None)
