@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from ....wire.structs import read_value
 from ...common.fields import Obj, is_array, is_object
 from .left import answer_place
 
@@ -44,7 +43,7 @@ class Chunk:
         feedback = self._members.get("promptFeedback")
         if feedback is None or self.candidate is not None:
             return False
-        value = msgspec.json.decode(feedback)
+        value = read_value(bytes(feedback))
         return is_object(value) and bool(value.get("blockReason"))
 
     def add_to_candidate(self, fields: Obj) -> None:

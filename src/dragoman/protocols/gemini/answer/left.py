@@ -28,7 +28,8 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def _members(data: bytes | msgspec.Raw) -> dict[str, Any]:
+def members_of(data: bytes | msgspec.Raw) -> dict[str, Any]:
+    """The members of a JSON object. They stay JSON."""
     try:
         return _decode_members(data)
     except ValueError:
@@ -42,13 +43,13 @@ class LeftMembers:
 
     def __init__(self, data: bytes, candidates: Sequence[wire.Candidate], place: int | None) -> None:
         """`place`: the place of the answer in the list of candidates."""
-        self.chunk = _members(data)
+        self.chunk = members_of(data)
         self.chunk.pop("error", None)
         self.candidate: Obj = {}
         self.parts: list[Obj] = []
         if place is not None:
             items: list[Any] = _decode_items(self.chunk["candidates"])
-            self.candidate = items[place] = _members(items[place])
+            self.candidate = items[place] = members_of(items[place])
             self.chunk["candidates"] = items
             self._take_parts()
             if candidates[place].finishReason:
@@ -57,14 +58,14 @@ class LeftMembers:
     def _take_parts(self) -> None:
         if not present(self.candidate.get("content", _ABSENT)):
             return
-        content = self.candidate["content"] = _members(self.candidate["content"])
+        content = self.candidate["content"] = members_of(self.candidate["content"])
         if present(content.get("parts", _ABSENT)):
-            self.parts = [_members(part) for part in _decode_items(content["parts"])]
+            self.parts = [members_of(part) for part in _decode_items(content["parts"])]
             content["parts"] = []
 
     def drop_null_counts(self) -> None:
         """Leave out counts that are null: clients read them as numbers."""
-        usage = _members(self.chunk["usageMetadata"])
+        usage = members_of(self.chunk["usageMetadata"])
         counts = {key: value for key, value in usage.items() if key not in wire.COUNTS or present(value)}
         self.chunk["usageMetadata"] = counts
 
@@ -81,14 +82,14 @@ def text_members(left: Obj, part: wire.GeminiPart) -> Obj:
 
 def call_members(left: Obj, signature: str | None) -> Obj:
     """What is left of a part with a call."""
-    call = _without(_members(left["functionCall"]), wire.GeminiCall.__struct_fields__)
+    call = _without(members_of(left["functionCall"]), wire.GeminiCall.__struct_fields__)
     rest = _without(left, ("functionCall", "thoughtSignature") if signature else ("functionCall",))
     return {"functionCall": call, **rest} if call else rest
 
 
 def media_members(left: Obj, key: str) -> Obj:
     """What is left of a part with an image or a file."""
-    blob = _without(_members(left[key]), wire.Blob.__struct_fields__)
+    blob = _without(members_of(left[key]), wire.Blob.__struct_fields__)
     rest = _without(left, (key,))
     return {key: blob, **rest} if blob else rest
 

@@ -7,9 +7,9 @@ import msgspec
 from ....model.events import Usage
 from ...common.fields import Obj
 from . import wire
+from .left import members_of
 
 _decode = msgspec.json.Decoder(wire.UsageMetadata).decode
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def read_usage(usage: wire.UsageMetadata) -> Usage:
@@ -55,7 +55,7 @@ def counted(sent: msgspec.Raw | None, usage: Usage) -> msgspec.Raw | Obj:
         return usage_object(usage)
     if _says(sent, usage):
         return sent
-    others = {key: value for key, value in _decode_members(sent).items() if key not in wire.COUNTS}
+    others = {key: value for key, value in members_of(sent).items() if key not in wire.COUNTS}
     return others | usage_object(usage)
 
 
