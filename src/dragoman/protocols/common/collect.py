@@ -11,6 +11,7 @@ from ...model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
     Event,
@@ -91,7 +92,7 @@ class BlockBuilder:
 class Answer:
     """The content of a whole answer. `parts` does not contain calls that were cut off."""
 
-    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage", "usage_extras")
+    __slots__ = ("_blocks", "_parts", "carried", "end", "failed", "start", "usage", "usage_extras")
 
     def __init__(self) -> None:
         self.start = _NO_START
@@ -99,6 +100,8 @@ class Answer:
         self.usage_extras: Extras | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
+        self.carried: list[Extras] = []
+        """The members that belong to no part, in order."""
         self._blocks: dict[int, BlockBuilder] = {}
         self._parts: list[Part] | None = None
 
@@ -112,6 +115,8 @@ class Answer:
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(event) is TextDelta:
                 block = self._blocks[event.block]
+                if event.extras is not None:
+                    self.carried.append(event.extras)
                 if event.separates:
                     block.separate(event.text)
                 else:
@@ -129,6 +134,8 @@ class Answer:
         elif type(event) is UsageSeen:
             self.usage = self.usage.updated(event.usage)
             self.usage_extras = event.extras or self.usage_extras
+        elif type(event) is Carried:
+            self.carried.append(event.extras)
         elif type(event) is Start:
             self.start = event
         elif type(event) is End:

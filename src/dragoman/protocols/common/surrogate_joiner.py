@@ -6,7 +6,9 @@ the first such frame, and other streams do not pay for it.
 
 from __future__ import annotations
 
-from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
+import msgspec
+
+from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Carried, Event, TextDelta
 from ...wire.surrogates import PairJoiner
 
 
@@ -30,7 +32,8 @@ class SurrogateJoiner:
         return out
 
     def _delta(self, event: TextDelta | ArgumentsDelta, out: list[Event]) -> None:
-        kind = type(event)
-        _, joiner = self._waiting.setdefault(event.block, (kind, PairJoiner()))
+        _, joiner = self._waiting.setdefault(event.block, (type(event), PairJoiner()))
         if text := joiner.feed(event.text):
-            out.append(event if text == event.text else kind(event.block, text))
+            out.append(event if text == event.text else msgspec.structs.replace(event, text=text))
+        elif event.extras is not None:
+            out.append(Carried(event.extras, event.block))

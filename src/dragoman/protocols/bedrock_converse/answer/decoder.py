@@ -59,9 +59,9 @@ class Decoder(AnswerDecoder):
 
     __slots__ = ("_blocks", "_failure", "_open", "_sequence", "_stop")
 
-    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
+    def __init__(self, issuer: str = "", keep: bool = False) -> None:
+        """`keep` changes nothing: no client speaks this protocol."""
         super().__init__(issuer)
-        self.clean = False  # no client speaks this protocol
         self._open: dict[int, _OpenBlock] = {}
         self._blocks = 0
         self._stop: Stop | None = None
@@ -243,7 +243,6 @@ class Decoder(AnswerDecoder):
         else:
             # `messageStop` comes before `metadata`, which has the usage. So the answer does not end here.
             self._stop = meant
-            self.ending = True
 
     def _metadata(self, event: wire.ConverseEvent, out: list[Event]) -> None:
         """Usage, which is the last event of an answer."""

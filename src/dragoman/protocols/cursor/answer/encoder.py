@@ -10,21 +10,39 @@ Cursor's protocol has no form for a whole answer, so a body is the array of the 
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
 from ....model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
+    CitationAdded,
     End,
     Event,
     Failed,
+    Ping,
+    Sealed,
+    Start,
     TextDelta,
+    Unknown,
     Usage,
     UsageSeen,
 )
-from ....model.messages import Part, Refusal, Text, Thinking, ToolCall
-from ....wire.frames import Frame, escape_separators, json_string
+from ....model.messages import (
+    Media,
+    Opaque,
+    Part,
+    Refusal,
+    Search,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from ....wire.frames import escape_separators, json_string
 from ...base import AnswerContext
 from ...common.collect import Answer, BlockBuilder
 from ...common.fields import Obj
@@ -49,15 +67,11 @@ class StreamEncoder:
     def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
         for event in events:
-            kind = type(event)
-            if kind is TextDelta:
-                self._text(event, out)  # pyright: ignore[reportArgumentType]
+            if type(event) is TextDelta:
+                self._text(event, out)
             else:
                 self._other_event(event, out)
         return b"".join(out)
-
-    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass unchanged")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = event.block in self._thinking
@@ -66,12 +80,12 @@ class StreamEncoder:
 
     def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
-            case ArgumentsDelta(block, text):
-                self._calls[block].pieces.append(text)
+            case TextDelta():
+                self._text(event, out)
+            case ArgumentsDelta() | BlockEnd():
+                self._in_block(event, out)
             case BlockStart(block, part):
                 self._open(block, part, out)
-            case BlockEnd(block, complete) if block in self._calls:
-                self._close(self._calls.pop(block), complete, out)
             case UsageSeen(usage):
                 self._usage = self._usage.updated(usage)
             case End():
@@ -79,8 +93,10 @@ class StreamEncoder:
                 out.append(b"data: [DONE]\n\n")
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
+            case Start() | CitationAdded() | Sealed() | Ping() | Carried() | Unknown():
+                pass  # Cursor's protocol has no place for them
             case _:
-                pass
+                assert_never(event)
 
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall):
@@ -91,9 +107,16 @@ class StreamEncoder:
         elif isinstance(part, Thinking):
             self._thinking.add(block)
 
-    def _close(self, call: BlockBuilder, complete: bool, out: list[bytes]) -> None:
+    def _in_block(self, event: ArgumentsDelta | BlockEnd, out: list[bytes]) -> None:
+        call = self._calls.get(event.block)
+        if call is None:
+            return
+        if isinstance(event, ArgumentsDelta):
+            call.pieces.append(event.text)
+            return
+        del self._calls[event.block]
         part = call.finished()
-        if complete and isinstance(part, ToolCall):
+        if event.complete and isinstance(part, ToolCall):
             out.append(_frame({"tool_call_v2": tool_call(part)}))
 
 
@@ -134,6 +157,8 @@ def render(answer: Answer, context: AnswerContext) -> bytes:
             case ToolCall():
                 objects += (announced(part, called), {"tool_call_v2": tool_call(part)})
                 called += 1
+            case Text() | Refusal() | Thinking() | Media() | ToolResult() | Opaque() | Search():
+                pass  # an empty text, or a part that Cursor's protocol does not have
             case _:
-                pass
+                assert_never(part)
     return escape_separators(_json(objects + ending(answer.end, answer.usage, context)))

@@ -57,6 +57,9 @@ class UsageMetadata(msgspec.Struct, gc=False):
     totalTokenCount: Count = msgspec.UNSET
 
 
+COUNTS = UsageMetadata.__struct_fields__
+
+
 class GeminiChunk(msgspec.Struct, gc=False):
     candidates: list[Candidate] | None = None
     promptFeedback: dict[str, Any] | None = None
