@@ -77,7 +77,9 @@ def test_a_changed_request_is_detected() -> None:
     path, body = capture.asking("m")
     request = protocol(capture.protocol).read_request(wire(body), path)
     assert request.raw is not None
-    assert detect(path, CIMultiDict(capture.headers), request.changed()).name == "codex"
+    assert (
+        detect(path, CIMultiDict(capture.headers), request.changed(settings=request.settings)).name == "codex"
+    )
 
 
 def test_every_client_of_the_table_has_a_capture() -> None:

@@ -103,9 +103,9 @@ def test_only_ids_too_long_for_an_anthropic_client_are_replaced() -> None:
 
 @both
 def test_a_strict_upstream_gets_legal_ids(client: str, upstream: str) -> None:
-    outgoing = sent(
-        spoken(conversation("toolu_01A09q90qw90"), client).changed(), upstream, ids=call_ids.MISTRAL
-    )
+    request = spoken(conversation("toolu_01A09q90qw90"), client)
+    request = request.changed(settings=request.settings)
+    outgoing = sent(request, upstream, ids=call_ids.MISTRAL)
     if client != upstream:
         call, result = ids_in(received(outgoing, upstream))
         assert call == result
@@ -142,7 +142,7 @@ def test_a_seal_returns_to_its_issuer_only(client: str, issuer: str, kind: str) 
     sample = SAMPLES[issuer][kind]
     answer = answered(client, issuer, sample.stream, issuer=f"some-{issuer}")
     request = next_request(client, answer)
-    for version, upstream in product((request, request.changed()), PROTOCOLS):
+    for version, upstream in product((request, request.changed(settings=request.settings)), PROTOCOLS):
         written = wire(sent(version, upstream).body).decode()
         for seal in sample.expect["opaque"]:
             assert written.count(seal) == (1 if upstream == issuer else 0), written
@@ -200,7 +200,7 @@ CHAT_ANSWER = {
 def test_seals_in_unofficial_members_of_chat_return_too(client: str) -> None:
     answer = answered(client, "openai-chat", wire(CHAT_ANSWER), issuer="some-openai-chat")
     request = next_request(client, answer)
-    for version, upstream in product((request, request.changed()), PROTOCOLS):
+    for version, upstream in product((request, request.changed(settings=request.settings)), PROTOCOLS):
         written = wire(sent(version, upstream).body).decode()
         expected = 1 if upstream == "openai-chat" else 0
         assert [written.count(seal) for seal in CHAT_SEALS] == [expected, expected]

@@ -84,7 +84,9 @@ def passed_on(client: str, model: str, body: dict[str, Any], *, rebuilt: bool = 
     path = f"/v1beta/models/{model}:generateContent"
     request = client_protocol(client).read_request(json.dumps({"model": model, **body}).encode(), path)
     target = Target(model=model, chat_compatible=False, anthropic_version="2023-06-01")
-    return protocol(client).write_request(request.changed() if rebuilt else request, target)
+    return protocol(client).write_request(
+        request.changed(settings=request.settings) if rebuilt else request, target
+    )
 
 
 @OWN

@@ -47,7 +47,7 @@ def gemini(**transport: Any) -> Obj:
 def carried(client: str, body: Obj, upstream: str, *, rebuilt: bool = False) -> Outgoing:
     path = "/v1beta/models/gemini-3-pro:generateContent" if client == GEMINI else ""
     request = protocol(client).read_request(json.dumps(body).encode(), path)
-    request = request.changed() if rebuilt else request
+    request = request.changed(settings=request.settings) if rebuilt else request
     written = protocol(upstream).write_request(request, Target(model="m", issuer="up"))
     if upstream == ANTHROPIC:
         assert drained(BETA.validate_python(written.body)) == written.body
