@@ -2,6 +2,7 @@
 
 import pytest
 from multidict import CIMultiDict
+from support.anew import anew
 from support.captures import CAPTURES, Capture
 from support.requests import wire
 
@@ -77,9 +78,7 @@ def test_a_changed_request_is_detected() -> None:
     path, body = capture.asking("m")
     request = protocol(capture.protocol).read_request(wire(body), path)
     assert request.raw is not None
-    assert (
-        detect(path, CIMultiDict(capture.headers), request.changed(settings=request.settings)).name == "codex"
-    )
+    assert detect(path, CIMultiDict(capture.headers), anew(request)).name == "codex"
 
 
 def test_every_client_of_the_table_has_a_capture() -> None:

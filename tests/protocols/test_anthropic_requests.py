@@ -16,6 +16,7 @@ from anthropic.lib.tools._toolsets._inputs import BROWSER_INPUT_TYPES
 from anthropic.lib.tools._toolsets._registry import BROWSER_DEFAULT_DISABLED_MEMBERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.anew import anew
 from support.sdk_types import check_anthropic
 
 from dragoman.model.errors import BadRequest
@@ -381,7 +382,7 @@ def test_a_system_message_may_only_change_the_effort():
     request = read(body({"role": "user", "content": "hi"}, change))
     assert request.messages[1].parts == ()
     assert request.settings.reasoning == Reasoning(effort="xhigh")
-    written = write_request(request.changed(settings=request.settings), TARGET).body
+    written = write_request(anew(request), TARGET).body
     assert written["messages"][1] == change
     assert written["output_config"] == {"effort": "xhigh"}
 
@@ -555,7 +556,7 @@ def test_any_body_for_its_own_protocol_is_unchanged(messages: Any, further: Any,
     given_body = body(*messages, tools=tools, **{f"x_{k}": v for k, v in further.items()})
     request = read(given_body)
     assert json.dumps(write_request(request, TARGET).body) == json.dumps(given_body | {"model": "m"})
-    changed = write_request(request.changed(settings=request.settings), TARGET).body
+    changed = write_request(anew(request), TARGET).body
     assert changed["messages"] == given_body["messages"]
     assert changed["tools"] == tools
 
@@ -588,7 +589,7 @@ def test_escaped_ids_are_restored_for_the_upstream():
     request = read(given_body)
     for written in (
         write_request(request, TARGET),
-        write_request(request.changed(settings=request.settings), TARGET),
+        write_request(anew(request), TARGET),
     ):
         call, result = (m["content"][0] for m in written.body["messages"])
         assert call["id"] == result["tool_use_id"] == "functions.Bash:0"
@@ -733,7 +734,7 @@ def test_unknown_members_reach_an_upstream_of_the_protocol(wrap: Any, expect: An
     assert json.loads(written.encoded()) == expected
     assert written.notices == ()
     prompt = {key: expected[key] for key in ("system", "messages", "tools")}
-    for version in (request, request.changed(settings=request.settings)):
+    for version in (request, anew(request)):
         sent = write_request(version, target).members
         encoded = msgspec.json.encode({key: sent[key] for key in prompt})
         assert json.loads(encoded) == prompt
@@ -816,7 +817,7 @@ def test_foreign_seals_are_read_and_never_reach_an_anthropic_upstream():
     )
     request = read(given_body)
     assert request.messages[0].parts[0] == Thinking("deep", GEMINI)
-    for changed in (request, request.changed(settings=request.settings)):
+    for changed in (request, anew(request)):
         written = write_request(changed, TARGET)
         assert written.body["messages"][0]["content"] == [tool_use()]
         # Anthropic refuses to continue thinking after calls without its own thinking blocks.

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.anew import anew
 from support.sdk_types import check_chat
 
 from dragoman.model.errors import BadRequest
@@ -284,7 +285,7 @@ def test_reads_the_deprecated_functions() -> None:
     ]
     assert request.tools == (Tool(name="f", parameters=OPEN),)
     assert request.settings.tool_choice == ToolChoice("named", "f")
-    body = write_request(request.changed(settings=request.settings), TARGET).body
+    body = write_request(anew(request), TARGET).body
     assert body["messages"][1]["tool_calls"][0]["id"] == body["messages"][2]["tool_call_id"]
     assert [tool["type"] for tool in body["tools"]] == ["function"]
 
@@ -438,7 +439,7 @@ def test_keeps_unknown_members() -> None:
         "stream_options": {"include_obfuscation": False},
     }
     assert request.settings == Settings(user="u")
-    body = write_request(request.changed(settings=request.settings), TARGET).body
+    body = write_request(anew(request), TARGET).body
     assert body["stream_options"] == {"include_obfuscation": False, "include_usage": True}
     assert {key: body[key] for key in kept} == kept
 
@@ -460,7 +461,7 @@ def test_reads_choices(choice: Any, expected: ToolChoice) -> None:
     tools = [function("read"), custom("patch"), {"type": "browser"}]
     request = read(tools=tools, tool_choice=choice)
     assert request.settings.tool_choice == expected
-    assert write_request(request.changed(settings=request.settings), TARGET).body["tool_choice"] == choice
+    assert write_request(anew(request), TARGET).body["tool_choice"] == choice
 
 
 # ---------------------------------------------------------------- bad input
@@ -596,9 +597,7 @@ def test_requests_with_wrapped_ids_go_through_unchanged(body: dict[str, Any]) ->
     escaped(wrapped["messages"])
     request = read_request(json.dumps(wrapped).encode())
     assert write_request(request, TARGET).body == body
-    assert (
-        write_request(request.changed(settings=request.settings), TARGET).body["messages"] == body["messages"]
-    )
+    assert write_request(anew(request), TARGET).body["messages"] == body["messages"]
 
 
 @given(bodies())
@@ -623,9 +622,7 @@ def test_a_changed_request_gives_its_tools_back_as_they_were() -> None:
         {"type": "web_search", "web_search": {}},
     ]
     request = read(tools=tools, web_search_options={"search_context_size": "low"}, n=2, top_k=4)
-    body = write_request(
-        request.changed(settings=request.settings), Target(model="up", chat_compatible=True)
-    ).body
+    body = write_request(anew(request), Target(model="up", chat_compatible=True)).body
     assert body["tools"] == tools
     assert body["web_search_options"] == {"search_context_size": "low"}
     assert (body["n"], body["top_k"]) == (2, 4)
@@ -635,7 +632,7 @@ def test_a_changed_request_gives_its_tools_back_as_they_were() -> None:
 def test_an_escaped_id_is_restored(id: str) -> None:
     shown = call_ids.for_client(id, call_ids.WORDS)
     request = read(messages=[calls(call(shown)), answer(shown)])
-    for version in (request, request.changed(settings=request.settings)):
+    for version in (request, anew(request)):
         messages = write_request(version, TARGET).body["messages"]
         assert messages[0]["tool_calls"][0]["id"] == messages[1]["tool_call_id"] == id
 
@@ -703,7 +700,7 @@ def test_a_foreign_seal_does_not_reach_a_chat_upstream() -> None:
     )
     message["tool_calls"].append(call("c2", extra_content={"google": dict(list(slot["google"].items())[:1])}))
     request = read(messages=[message, answer(), answer("c2")])
-    for version in (request, request.changed(settings=request.settings)):
+    for version in (request, anew(request)):
         written = write_request(version, TARGET).body["messages"][0]
         first, second = call(extra_content={"google": {"z": 1}}), call("c2")
         assert written == {**calls(first, second), "x": 1}
@@ -891,7 +888,7 @@ def test_members_that_nobody_knows_come_out_once(
     sent = deepcopy(body)
     wrap(sent["messages"])
     request = posted(sent)
-    out = write_request(request.changed(settings=request.settings) if rebuilt else request, TARGET)
+    out = write_request(anew(request) if rebuilt else request, TARGET)
     turn = body["messages"][2]
     turn["reasoning_details"][:0] = details
     turn["tool_calls"][0]["extra_content"]["google"] |= signed
@@ -920,7 +917,7 @@ def test_reasoning_of_another_issuer_takes_its_words_along() -> None:
 def test_a_strict_upstream_gets_legal_ids_and_all_else_as_it_was() -> None:
     body = with_strangers({"model": "up", "messages": TALK, "tools": DECLARED}, [0])
     request = posted(body)
-    for version in (request, request.changed(settings=request.settings)):
+    for version in (request, anew(request)):
         written = write_request(version, Target(model="up", ids=call_ids.MISTRAL)).body
         ids: dict[str, str] = {}
         for turn in written["messages"]:
@@ -1524,6 +1521,6 @@ def test_any_value_in_a_body_is_read_or_refused(sample: dict[str, Any], number: 
     with suppress(BadRequest):
         request = read_request(json.dumps(body).encode())
         write_request(request, TARGET)
-        write_request(request.changed(settings=request.settings), COMPATIBLE)
+        write_request(anew(request), COMPATIBLE)
         anew = msgspec.structs.replace(request, messages=tuple(bare(request.messages)), raw=None)
         write_request(anew, COMPATIBLE)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
+from support.anew import anew
 from support.sdk_types import check_responses
 
 from dragoman.model.errors import BadRequest
@@ -569,7 +570,7 @@ def test_any_value_in_a_body_is_read_or_refused(sample: Obj, path: list[int], by
     except BadRequest:
         return
     write(request)
-    write(request.changed(settings=request.settings))
+    write(anew(request))
 
 
 # --- the same protocol ----------------------------------------------------------------------------
@@ -632,7 +633,7 @@ def test_a_changed_request_keeps_its_other_members(sample: Obj) -> None:
 def rebuilt(body: Obj) -> Request:
     """A request whose settings are not those of its body any more."""
     request = read(body)
-    return request.changed(settings=request.settings)
+    return anew(request)
 
 
 def test_a_changed_request_keeps_instructions_state_and_conversation() -> None:
@@ -650,14 +651,14 @@ def test_escaped_ids_are_restored_for_the_upstream() -> None:
     request = read_items({**CALL, "call_id": escaped, "status": "completed"}, {**OUTPUT, "call_id": escaped})
     expected = [{**CALL, "call_id": own, "status": "completed"}, {**OUTPUT, "call_id": own}]
     assert write(request).body["input"] == expected
-    assert write(request.changed(settings=request.settings)).body["input"] == expected
+    assert write(anew(request)).body["input"] == expected
 
 
 def test_items_go_back_in_the_clients_own_spelling() -> None:
     spelled = b'[{"role" : "user", "content":"\\u0041", "odd": 1.50e2}]'
     request = read_request(b'{"model": "m", "input": %b}' % spelled, "/v1/responses")
     assert bytes(write(request).members["input"]) == spelled
-    assert bytes(write(request.changed(settings=request.settings)).members["input"]) == spelled
+    assert bytes(write(anew(request)).members["input"]) == spelled
     longer = request.changed(messages=(*request.messages, user(Text("y"))))
     assert bytes(write(longer).members["input"]).startswith(spelled[:-1])
 
@@ -702,7 +703,7 @@ class TestSeals:
     def test_a_foreign_seal_is_unwrapped_and_never_sent_here(self) -> None:
         request = read_items(carrier(FOREIGN), CALL, OUTPUT)
         assert request.messages[0].parts == (Thinking("Hm.", FOREIGN),)
-        for version in (request, request.changed(settings=request.settings)):
+        for version in (request, anew(request)):
             assert write(version).body["input"] == [CALL, OUTPUT]
 
     def test_the_seal_of_a_call_is_attached_and_its_carrier_removed(self) -> None:
@@ -711,7 +712,7 @@ class TestSeals:
         call = request.messages[0].parts[0]
         assert isinstance(call, ToolCall)
         assert (len(request.messages), call.seal) == (2, seal)
-        for version in (request, request.changed(settings=request.settings)):
+        for version in (request, anew(request)):
             assert write(version).body["input"] == [CALL, OUTPUT]
 
     def test_the_carrier_may_have_the_clients_call_id(self) -> None:
@@ -725,7 +726,7 @@ class TestSeals:
         request = read_items(carrier(OWN, "call_1"), CALL, OUTPUT)
         reasoning = write(request).body["input"][0]
         assert (reasoning["id"], reasoning["encrypted_content"]) == ("rs_7", "gAAA")
-        rebuilt = write(request.changed(settings=request.settings)).body["input"]
+        rebuilt = write(anew(request)).body["input"]
         assert rebuilt[0] == {
             "type": "reasoning",
             "id": "rs_7",
@@ -1470,7 +1471,7 @@ def test_results_of_builtin_calls(call: Obj, output: Obj, text: str, failed: boo
     assert (result.call_id, result.parts, result.is_error) == ("call_1", (Text(text),), failed)
     request = read_items(call, output)
     assert write(request).body["input"] == [call, output]
-    assert write(request.changed(settings=request.settings)).body["input"] == [call, output]
+    assert write(anew(request)).body["input"] == [call, output]
 
 
 def test_a_shell_in_a_container_is_left_to_the_provider() -> None:
@@ -1486,7 +1487,7 @@ def test_a_shell_in_a_container_is_left_to_the_provider() -> None:
 def test_a_builtin_can_be_chosen(name: str) -> None:
     request = read_items({"role": "user", "content": "x"}, tools=[{"type": name}], tool_choice={"type": name})
     assert request.settings.tool_choice == ToolChoice("named", name)
-    assert write(request.changed(settings=request.settings)).body["tool_choice"] == {"type": name}
+    assert write(anew(request)).body["tool_choice"] == {"type": name}
 
 
 def test_escaped_ids_of_builtins_are_restored() -> None:
@@ -1503,7 +1504,7 @@ def test_reasoning_ids_of_our_encoder_never_reach_the_upstream() -> None:
     kept = {**made_up, "id": "rs_68e0c1a2"}
     said = {"role": "user", "content": "x"}
     request = read_items(said, made_up, kept, CALL, OUTPUT)
-    for version in (request, request.changed(settings=request.settings)):
+    for version in (request, anew(request)):
         assert write(version).body["input"] == [said, kept, CALL, OUTPUT]
 
 
@@ -1565,7 +1566,7 @@ def versions(request: Request) -> list[Request]:
     """The request as it is, and changed in ways that leave its own messages as they are."""
     longer = (*request.messages, user(Text("More")))
     with_body = msgspec.structs.replace(request, messages=longer)
-    return [request, request.changed(settings=request.settings), request.changed(messages=longer), with_body]
+    return [request, anew(request), request.changed(messages=longer), with_body]
 
 
 MORE = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "More"}]}
@@ -1667,7 +1668,7 @@ def test_an_id_that_only_the_store_knows_keeps_the_other_members() -> None:
 
 def test_a_conversation_that_holds_only_values_of_dragoman_is_still_a_responses_clients() -> None:
     request = read_items(with_id(CALL, ESCAPED), truncation="auto")
-    request = request.changed(settings=request.settings)
+    request = anew(request)
     body = write(request).body
     assert (body["truncation"], "include" in body) == ("auto", False)
 

@@ -9,6 +9,7 @@ import base64
 from typing import Any
 
 import pytest
+from support.anew import anew
 from support.requests import wire
 from support.sdk_types import CHECKS
 
@@ -85,7 +86,7 @@ def reasoning_members(body: Obj) -> Obj:
 @pytest.mark.parametrize("rebuilt", [False, True])
 def test_only_reasoning_models_get_reasoning_settings(client: str, upstream: str, rebuilt: bool) -> None:
     request = read(client, THINKS[client])
-    request = request.changed(settings=request.settings) if rebuilt else request
+    request = anew(request) if rebuilt else request
     assert reasoning_members(write(request, upstream, BRIGHT[upstream]).body)
     written = write(request, upstream, DULL[upstream])
     assert reasoning_members(written.body) == {}
@@ -116,9 +117,7 @@ def test_only_reasoning_models_get_reasoning_back(rebuilt: bool, model: str, kep
     said = {"type": "message", "role": "assistant", "content": "Yes."}
     body = {"model": "m", "input": [{"role": "user", "content": "x"}, THOUGHTS, said]}
     request = read(RESPONSES, body)
-    written = protocol(RESPONSES).write_request(
-        request.changed(settings=request.settings) if rebuilt else request, Target(model=model)
-    )
+    written = protocol(RESPONSES).write_request(anew(request) if rebuilt else request, Target(model=model))
     assert [item.get("type") for item in written.body["input"]].count("reasoning") == kept
     assert len(written.body["input"]) == 2 + kept
 
@@ -216,9 +215,7 @@ UNTYPED: Obj = {
 def test_a_tool_without_a_type_is_a_function(upstream: str, rebuilt: bool) -> None:
     request = read(CHAT, UNTYPED)
     assert [(tool.name, tool.kind) for tool in request.tools] == [("add", "function"), ("sub", "function")]
-    written = write(
-        request.changed(settings=request.settings) if rebuilt else request, upstream, BRIGHT[upstream]
-    )
+    written = write(anew(request) if rebuilt else request, upstream, BRIGHT[upstream])
     heard = protocol(upstream).read_request(wire(written.body), written.path)
     assert [tool.name for tool in heard.tools] == ["add", "sub"]
     choice = heard.settings.tool_choice
@@ -251,9 +248,7 @@ def test_base64_has_the_alphabet_of_the_upstream(upstream: str) -> None:
 @pytest.mark.parametrize("rebuilt", [False, True])
 def test_gemini_gets_url_safe_base64_unchanged(rebuilt: bool) -> None:
     request = read(GEMINI, PICTURE)
-    body = write(
-        request.changed(settings=request.settings) if rebuilt else request, GEMINI, "gemini-3-pro"
-    ).body
+    body = write(anew(request) if rebuilt else request, GEMINI, "gemini-3-pro").body
     assert body["contents"] == PICTURE["contents"]
 
 
@@ -424,7 +419,7 @@ SEARCHES: dict[str, Obj] = {
 @pytest.mark.parametrize("rebuilt", [False, True])
 def test_only_models_with_search_get_the_search_tool(client: str, rebuilt: bool) -> None:
     request = read(client, SEARCHES[client])
-    request = request.changed(settings=request.settings) if rebuilt else request
+    request = anew(request) if rebuilt else request
     assert write(request, CHAT, "gpt-4o-search-preview").body["web_search_options"] == {}
     written = write(request, CHAT, "gpt-4o")
     assert "web_search_options" not in written.body
@@ -543,11 +538,7 @@ def test_the_address_of_an_image_may_stand_alone(upstream: str, rebuilt: bool) -
     image = {"type": "image_url", "image_url": f"data:image/png;base64,{PNG}"}
     request = read(CHAT, {"model": "m", "messages": [{"role": "user", "content": [image]}]})
     target = Target(model=BRIGHT[upstream])
-    body = (
-        protocol(upstream)
-        .write_request(request.changed(settings=request.settings) if rebuilt else request, target)
-        .body
-    )
+    body = protocol(upstream).write_request(anew(request) if rebuilt else request, target).body
     assert PNG in str(body)
     if upstream == CHAT:
         assert body["messages"][0]["content"] == [image]
@@ -573,7 +564,7 @@ def test_a_schema_without_a_name_gets_one(upstream: str) -> None:
         sent = protocol(CHAT).write_request(request, Target(model="sonar")).body
         assert sent["response_format"] == wanted
     write(
-        request.changed(settings=request.settings) if upstream == CHAT else request,
+        anew(request) if upstream == CHAT else request,
         upstream,
         BRIGHT[upstream],
     )
@@ -805,7 +796,7 @@ def test_a_document_of_a_mistral_client_reaches_the_model(upstream: str) -> None
 def test_a_mistral_upstream_gets_the_document_in_its_own_form() -> None:
     said = [{"role": "user", "content": [{**DOCUMENT, "document_name": "a.pdf"}]}]
     request = read(CHAT, {"model": "m", "messages": said})
-    for each in (request, request.changed(settings=request.settings)):
+    for each in (request, anew(request)):
         target = Target(model="mistral-small", chat_compatible=True)
         assert protocol(CHAT).write_request(each, target).body["messages"] == said
 

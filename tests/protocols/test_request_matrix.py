@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from support.agent_requests import AGENTS, AgentRequest
+from support.anew import anew
 from support.comparable_requests import DEFAULTS, EXCUSES, heard, meant
 from support.neutral_requests import requests
 from support.requests import posted, received, sent, spoken, wire
@@ -59,7 +60,7 @@ def test_any_request_keeps_its_meaning(client: str, upstream: str, request: Requ
         compare(posted, upstream)
     check = CHECKS.get(upstream)
     if check:
-        check(sent(posted.changed(settings=posted.settings), upstream).body)
+        check(sent(anew(posted), upstream).body)
 
 
 def compare(request: Request, upstream: str) -> None:
@@ -139,7 +140,7 @@ def test_a_longer_conversation_begins_with_the_same_bytes(
     request = posted(sample)
     roles = [message.role for message in request.messages]
     ends = [i for i in range(1, len(roles)) if roles[i] == "assistant" and roles[i - 1] != "assistant"]
-    whole = sent(request.changed(settings=request.settings), upstream).body
+    whole = sent(anew(request), upstream).body
     for end in ends:
         if all(role in ("system", "developer") for role in roles[:end]):
             continue

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.anew import anew
 from support.echoed_requests import echo
 from support.requests import received, sent, spoken, wire
 from support.sample_streams import SAMPLES
@@ -104,7 +105,7 @@ def test_only_ids_too_long_for_an_anthropic_client_are_replaced() -> None:
 @both
 def test_a_strict_upstream_gets_legal_ids(client: str, upstream: str) -> None:
     request = spoken(conversation("toolu_01A09q90qw90"), client)
-    request = request.changed(settings=request.settings)
+    request = anew(request)
     outgoing = sent(request, upstream, ids=call_ids.MISTRAL)
     if client != upstream:
         call, result = ids_in(received(outgoing, upstream))
@@ -142,7 +143,7 @@ def test_a_seal_returns_to_its_issuer_only(client: str, issuer: str, kind: str) 
     sample = SAMPLES[issuer][kind]
     answer = answered(client, issuer, sample.stream, issuer=f"some-{issuer}")
     request = next_request(client, answer)
-    for version, upstream in product((request, request.changed(settings=request.settings)), PROTOCOLS):
+    for version, upstream in product((request, anew(request)), PROTOCOLS):
         written = wire(sent(version, upstream).body).decode()
         for seal in sample.expect["opaque"]:
             assert written.count(seal) == (1 if upstream == issuer else 0), written
@@ -200,7 +201,7 @@ CHAT_ANSWER = {
 def test_seals_in_unofficial_members_of_chat_return_too(client: str) -> None:
     answer = answered(client, "openai-chat", wire(CHAT_ANSWER), issuer="some-openai-chat")
     request = next_request(client, answer)
-    for version, upstream in product((request, request.changed(settings=request.settings)), PROTOCOLS):
+    for version, upstream in product((request, anew(request)), PROTOCOLS):
         written = wire(sent(version, upstream).body).decode()
         expected = 1 if upstream == "openai-chat" else 0
         assert [written.count(seal) for seal in CHAT_SEALS] == [expected, expected]

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from support.anew import anew
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman.model.messages import Message, Reasoning, Request, Settings, Text
@@ -84,9 +85,7 @@ def passed_on(client: str, model: str, body: dict[str, Any], *, rebuilt: bool = 
     path = f"/v1beta/models/{model}:generateContent"
     request = client_protocol(client).read_request(json.dumps({"model": model, **body}).encode(), path)
     target = Target(model=model, chat_compatible=False, anthropic_version="2023-06-01")
-    return protocol(client).write_request(
-        request.changed(settings=request.settings) if rebuilt else request, target
-    )
+    return protocol(client).write_request(anew(request) if rebuilt else request, target)
 
 
 @OWN

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from anthropic.types.beta import message_create_params
 from pydantic import TypeAdapter
+from support.anew import anew
 from support.sdk_types import CHECKS, drained
 
 from dragoman.model.errors import BadRequest
@@ -47,7 +48,7 @@ def gemini(**transport: Any) -> Obj:
 def carried(client: str, body: Obj, upstream: str, *, rebuilt: bool = False) -> Outgoing:
     path = "/v1beta/models/gemini-3-pro:generateContent" if client == GEMINI else ""
     request = protocol(client).read_request(json.dumps(body).encode(), path)
-    request = request.changed(settings=request.settings) if rebuilt else request
+    request = anew(request) if rebuilt else request
     written = protocol(upstream).write_request(request, Target(model="m", issuer="up"))
     if upstream == ANTHROPIC:
         assert drained(BETA.validate_python(written.body)) == written.body
