@@ -1522,5 +1522,5 @@ def test_any_value_in_a_body_is_read_or_refused(sample: dict[str, Any], number: 
         request = read_request(json.dumps(body).encode())
         write_request(request, TARGET)
         write_request(anew(request), COMPATIBLE)
-        anew = msgspec.structs.replace(request, messages=tuple(bare(request.messages)), raw=None)
-        write_request(anew, COMPATIBLE)
+        stripped = msgspec.structs.replace(request, messages=tuple(bare(request.messages)), raw=None)
+        write_request(stripped, COMPATIBLE)

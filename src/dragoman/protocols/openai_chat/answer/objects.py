@@ -164,7 +164,8 @@ def _message(answer: Answer, context: AnswerContext, *, own: bool) -> Obj:
     if thinking:
         message |= reasoning_fields(thinking, answer.start.extras)
     thoughts = [part for part in answer.parts if isinstance(part, Thinking)]
-    if not own and (sealed := [thought.seal for thought in thoughts if thought.seal]):
+    known = "reasoning_details" in delta_members(answer.start.extras)
+    if not known and (sealed := [thought.seal for thought in thoughts if thought.seal]):
         message["reasoning_details"] = [d for seal in sealed for d in reasoning_details(seal)]
     notes = [annotation(c) for p in answer.parts if isinstance(p, Text) for c in p.citations]
     if notes:
