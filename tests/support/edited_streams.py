@@ -44,5 +44,32 @@ def place(events: Events, kind: str) -> int:
     return next(i for i, event in enumerate(events) if event["type"] == kind)
 
 
+def joined(events: Events) -> Events:
+    """The events of an Anthropic stream with the deltas of each text joined.
+
+    Dragoman may hold back a piece of a delta until it knows what the piece is.
+    """
+    found: Events = []
+    for event in events:
+        last, content = found[-1] if found else None, _content(event)
+        if content and content == _content(last) and event["index"] == last["index"]:
+            field, before, after = content[1], last["delta"], event["delta"]
+            delta = {**before, **after, field: before[field] + after[field]}
+            found[-1] = {**last, **event, "delta": delta}
+        else:
+            found.append(event)
+    return found
+
+
+def _content(event: Any) -> tuple[str, str] | None:
+    """The type of a delta, and the member with its text."""
+    if not isinstance(event, dict) or event.get("type") != "content_block_delta":
+        return None
+    kind: Any = event["delta"].get("type")
+    return next(
+        ((kind, name) for name in ("text", "thinking", "partial_json") if name in event["delta"]), None
+    )
+
+
 def _name(event: Any) -> str:
     return event["type"] if isinstance(event, dict) else "done"
