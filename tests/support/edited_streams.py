@@ -51,11 +51,12 @@ def joined(events: Events) -> Events:
     """
     found: Events = []
     for event in events:
-        last, content = found[-1] if found else None, _content(event)
-        if content and content == _content(last) and event["index"] == last["index"]:
-            field, before, after = content[1], last["delta"], event["delta"]
-            delta = {**before, **after, field: before[field] + after[field]}
-            found[-1] = {**last, **event, "delta": delta}
+        content = _content(event)
+        if content and found and content == _content(found[-1]) and event["index"] == found[-1]["index"]:
+            before: Json = found[-1]["delta"]
+            delta = {**before, **event["delta"]}
+            delta[content[1]] = before[content[1]] + event["delta"][content[1]]
+            found[-1] = {**found[-1], **event, "delta": delta}
         else:
             found.append(event)
     return found
@@ -63,12 +64,9 @@ def joined(events: Events) -> Events:
 
 def _content(event: Any) -> tuple[str, str] | None:
     """The type of a delta, and the member with its text."""
-    if not isinstance(event, dict) or event.get("type") != "content_block_delta":
-        return None
-    kind: Any = event["delta"].get("type")
-    return next(
-        ((kind, name) for name in ("text", "thinking", "partial_json") if name in event["delta"]), None
-    )
+    delta: Json = {} if event == "[DONE]" or event.get("type") != "content_block_delta" else event["delta"]
+    names = [name for name in ("text", "thinking", "partial_json") if name in delta]
+    return (str(delta.get("type")), names[0]) if names else None
 
 
 def _name(event: Any) -> str:
