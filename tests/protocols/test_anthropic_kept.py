@@ -183,7 +183,7 @@ def opened(index: int, **block: Any) -> dict[str, Any]:
     return {"type": "content_block_start", "index": index, "content_block": block}
 
 
-def piece(index: int, kind: str, **members: Any) -> dict[str, Any]:
+def piece(index: int, kind: str | None, **members: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **members}}
 
 
@@ -373,7 +373,7 @@ def test_members_of_every_frame_arrive_in_order(mode: str) -> None:
         {**opened(1, type="redacted_thinking", data="blob", reason="x"), "trace": 7},
         closed(1),
         opened(2, type="text", text="", citations=[]),
-        {"type": "weather_changed", "to": None},
+        {"type": "weather_changed", "to": None, "index": 7},
         piece(2, text, citation=cited, trace=8),
         piece(2, "text_delta", text="Hi", logprobs=None),
         piece(2, "hologram_delta", beam=1),
@@ -421,6 +421,11 @@ def test_lone_surrogates_in_unknown_members_are_replaced() -> None:
         [opened(0, type="text", text="", odd=1), closed(0)],
         [opened(0, type="text", text="", odd=1), PING, piece(0, "hologram_delta", odd=1), closed(0)],
         [opened(0, odd=1), piece(0, "text_delta", text="x"), closed(0)],
+        [opened(0), piece(0, "input_json_delta", partial_json="{}"), closed(0)],
+        [opened(0, type="redacted_thinking", data="x"), piece(0, "input_json_delta", partial_json="{}")],
+        [{**SAID[0], "index": None}, {**SAID[1], "index": None}, {**SAID[2], "index": None}],
+        [SAID[0], {**SAID[1], "index": None, "odd": 1}, SAID[2]],
+        [SAID[0], piece(0, None, text="Hi", odd=1), piece(0, "text_delta", text=None), SAID[2]],
         [opened(0, type="thinking", thinking="hm", signature="c2ln", odd=1), closed(0)],
         [opened(0, type="hologram"), piece(0, "signature_delta", signature="x"), closed(0)],
         [BEGIN, *SAID],
@@ -431,6 +436,17 @@ def test_what_an_upstream_does_wrong_is_mended(strange: list[Any]) -> None:
     for asked in (True, False):
         out = run(exchange(P, P, TOOLS, stream=asked), anthropic(BEGIN, *strange, *over()))
         assert laws.check(P, out, stream=asked) == []
+
+
+@pytest.mark.parametrize("kind", ["ping", "content_block_delta", "message_stop", "weather_changed"])
+def test_a_type_that_is_null_is_that_of_the_event(kind: str) -> None:
+    frames = anthropic(BEGIN, *SAID)
+    odd = b'event: %s\ndata: {"type":null,"index":null,"odd":1,"delta":{"type":null,"text":null}}\n\n'
+    for place in range(len(frames) + 1):
+        out = run(
+            exchange(P, P), [*frames[:place], odd % kind.encode(), *frames[place:], *anthropic(*over())]
+        )
+        assert laws.check(P, out, stream=True) == []
 
 
 def test_equal_members_of_all_deltas_are_one_value() -> None:

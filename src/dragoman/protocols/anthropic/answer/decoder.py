@@ -116,14 +116,18 @@ class Decoder(AnswerDecoder):
         return out if self._joiner is None else self._joiner.join(out)
 
     def _event(self, event: Members, frame: Frame, out: list[Event]) -> None:
-        kind = take(event, "type", wire.string)
-        match kind or frame.event:
+        kind = wire.named(event)
+        about = kind or frame.event
+        index = None
+        if about.startswith("content_block_"):
+            index = take(event, "index", wire.integer)
+            event.pop("index", None)
+        match about:
             case "content_block_delta":
-                self._delta(event, frame, out)
+                self._delta(self._last if index is None else index, event, frame, out)
             case "content_block_start":
-                self._block_start(event, out)
+                self._block_start(self._last + 1 if index is None else index, event, out)
             case "content_block_stop":
-                index = take(event, "index", wire.integer)
                 self._block_stop(self._last if index is None else index, out, self._extras(event))
             case "message_start":
                 message = take(event, "message", wire.members_of) or {}
@@ -141,7 +145,7 @@ class Decoder(AnswerDecoder):
             case "error":
                 self._error(event, failures.from_body(None, frame.data), out)
             case _:
-                self._unknown(kind or "", event, frame, out)
+                self._unknown(kind, event, frame, out)
 
     def _unknown(self, kind: str, event: Members, frame: Frame, out: list[Event]) -> None:
         error = wire.given(event, "error")
@@ -249,9 +253,7 @@ class Decoder(AnswerDecoder):
         if self._stop is Stop.FILTER:
             self._detail = self._detail or reason
 
-    def _block_start(self, event: Members, out: list[Event]) -> None:
-        index = take(event, "index", wire.integer)
-        index = self._last + 1 if index is None else index
+    def _block_start(self, index: int, event: Members, out: list[Event]) -> None:
         block = take(event, "content_block", wire.members_of) or {}
         # Some gateways repeat an index. Anthropic's SDK would append the second block to the first.
         if index in self._open:
@@ -261,7 +263,7 @@ class Decoder(AnswerDecoder):
     def _start_block(
         self, index: int, block: Members, out: list[Event], extras: Extras | None = None
     ) -> None:
-        kind = take(block, "type", wire.string) or ""
+        kind = wire.named(block)
         opened = self._open[index] = UpstreamBlock(kind, self._blocks if kind else -1)
         self._last = index
         if not kind:
@@ -276,7 +278,8 @@ class Decoder(AnswerDecoder):
         match kind:
             case "text":
                 text = take(block, "text", wire.piece)
-                if citations := wire.given(block, "citations"):
+                citations = wire.given(block, "citations")
+                if citations and wire.is_array(citations):
                     del block["citations"]
                     out += [self._cited(opened, citation, None) for citation in citations]
                 if text:
@@ -311,11 +314,9 @@ class Decoder(AnswerDecoder):
         value = citation if wire.is_object(citation) else {}
         return CitationAdded(block.number, read_citation(value), extras)
 
-    def _delta(self, event: Members, frame: Frame, out: list[Event]) -> None:
-        index = take(event, "index", wire.integer)
-        index = self._last if index is None else index
+    def _delta(self, index: int, event: Members, frame: Frame, out: list[Event]) -> None:
         delta = take(event, "delta", wire.members_of) or {}
-        kind = take(delta, "type", wire.string) or next((k for k, f in _FIELDS.items() if f in delta), "")
+        kind = wire.named(delta) or next((k for k, f in _FIELDS.items() if f in delta), "")
         block = self._open.get(index)
         if kind not in _FIELDS:
             number = None if block is None or block.number < 0 else block.number

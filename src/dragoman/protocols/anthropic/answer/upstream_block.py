@@ -11,6 +11,8 @@ _GROWTH: dict[str, tuple[str, type, type[TextDelta | ArgumentsDelta]]] = {
     "text": ("text_delta", wire.TextPiece, TextDelta),
     "thinking": ("thinking_delta", wire.ThinkingPiece, TextDelta),
     "redacted_thinking": ("", type(None), TextDelta),
+    # No client can read a block without a type.
+    "": ("", type(None), TextDelta),
 }
 _INPUT_GROWTH = ("input_json_delta", wire.InputPiece, ArgumentsDelta)
 

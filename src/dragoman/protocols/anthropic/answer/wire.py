@@ -66,6 +66,13 @@ def take(members: Members, name: str, read: Callable[[Any], T]) -> T | None:
     return read(value)
 
 
+def named(members: Members) -> str:
+    """Take out the type of an object; empty if it has none."""
+    kind = take(members, "type", string)
+    members.pop("type", None)
+    return kind or ""
+
+
 def given(members: Members, name: str) -> Any:
     """The value of a member that stays in its place; None if it is missing or null."""
     value = members.get(name)
@@ -135,7 +142,9 @@ def usage(counts: Members) -> Usage:
     # The counts of `message_delta` are cumulative and replace those of `message_start`. With server tools
     # they are much larger, after compaction smaller.
     details = take(counts, "output_tokens_details", members_of) or {}
-    thinking = take(details, "thinking_tokens", integer)
+    thinking = given(details, "thinking_tokens")
+    if type(thinking) is int:
+        del details["thinking_tokens"]
     if details:
         counts["output_tokens_details"] = details
     return Usage(
@@ -143,7 +152,7 @@ def usage(counts: Members) -> Usage:
         cache_read=take(counts, "cache_read_input_tokens", integer),
         cache_write=take(counts, "cache_creation_input_tokens", integer),
         output=take(counts, "output_tokens", integer),
-        reasoning=thinking,
+        reasoning=thinking if type(thinking) is int else None,
     )
 
 
