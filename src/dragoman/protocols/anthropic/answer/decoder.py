@@ -117,18 +117,13 @@ class Decoder(AnswerDecoder):
 
     def _event(self, event: Members, frame: Frame, out: list[Event]) -> None:
         kind = wire.named(event)
-        about = kind or frame.event
-        index = None
-        if about.startswith("content_block_"):
-            index = take(event, "index", wire.integer)
-            event.pop("index", None)
-        match about:
+        match kind or frame.event:
             case "content_block_delta":
-                self._delta(self._last if index is None else index, event, frame, out)
+                self._delta(wire.index(event, self._last), event, frame, out)
             case "content_block_start":
-                self._block_start(self._last + 1 if index is None else index, event, out)
+                self._block_start(wire.index(event, self._last + 1), event, out)
             case "content_block_stop":
-                self._block_stop(self._last if index is None else index, out, self._extras(event))
+                self._block_stop(wire.index(event, self._last), out, self._extras(event))
             case "message_start":
                 message = take(event, "message", wire.members_of) or {}
                 self._message_start(message, event, out)

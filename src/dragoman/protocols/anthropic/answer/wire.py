@@ -73,6 +73,13 @@ def named(members: Members) -> str:
     return kind or ""
 
 
+def index(members: Members, otherwise: int) -> int:
+    """Take out the index of a block; `otherwise` if there is none."""
+    number = take(members, "index", integer)
+    members.pop("index", None)
+    return otherwise if number is None else number
+
+
 def given(members: Members, name: str) -> Any:
     """The value of a member that stays in its place; None if it is missing or null."""
     value = members.get(name)
