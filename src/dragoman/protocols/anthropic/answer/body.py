@@ -10,7 +10,7 @@ from ...common import sealed_reasoning
 from ...common.collect import Answer
 from ...common.extras import merged
 from ...common.fields import Obj
-from ..own import NAME
+from ..own import NAME, with_input
 from ..searches import search_blocks
 from .objects import (
     block_object,
@@ -75,15 +75,7 @@ def _filled(block: Obj, part: Part) -> Obj:
             # The text of the arguments is copied, not encoded again: large integers and repeated keys stay as
             # they are.
             return {**block, "input": msgspec.Raw(part.arguments.encode() or b"{}")}
-        case Opaque() if part.input and _is_json(part.input):
-            return {**block, "input": msgspec.Raw(part.input.encode())}
+        case Opaque():
+            return with_input(block, part.input)
         case _:
             return block
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
