@@ -180,7 +180,8 @@ def test_boto3_reads_the_stream(upstream: StandIn, serve: Serve) -> None:
         answer = client.invoke_model_with_response_stream(modelId=ARN, body=body)
         kinds = [json.loads(event["chunk"]["bytes"])["type"] for event in answer["body"]]
         whole = json.loads(client.invoke_model(modelId=ARN, body=body)["body"].read())
-    assert kinds == [event["type"] for event in aws.CLAUDE]
+    # Dragoman may join fragments of arguments.
+    assert list(dict.fromkeys(kinds)) == list(dict.fromkeys(event["type"] for event in aws.CLAUDE))
     assert whole == aws.message()
     assert [sent.headers["anthropic-beta"] for sent in upstream.sent] == ["a-1,b-2", "a-1,b-2"]
 

@@ -111,6 +111,10 @@ def test_6_the_same_protocol_says_the_same(protocol: str, answer: GeneratedAnswe
         assert neutral.reduce(protocol, got, stream=asked) == neutral.reduce(protocol, body, stream=asked)
 
 
+def joined(body: bytes) -> list[Any]:
+    return edited_streams.joined(edited_streams.split(body))
+
+
 @pytest.mark.parametrize("protocol", ALL)
 @steady
 @given(answer=spoken(), data=st.data())
@@ -118,14 +122,17 @@ def test_6_unknown_fields_pass_in_the_same_protocol(
     protocol: str, answer: GeneratedAnswer, data: Any
 ) -> None:
     events = edited_streams.split(stream(answer, protocol))
-    added: list[Any] = []
+    added: dict[str, Any] = {}
     for number, event in enumerate(events):
         if isinstance(event, dict) and data.draw(st.booleans()):
-            event["x_new"] = {"n": 10**30 + number, "f": [1.5, None]}
-            added.append(event["x_new"])
+            event[f"x_{number}"] = added[f"x_{number}"] = {"n": 10**30, "f": [1.5, None]}
     body = edited_streams.join(protocol, events)
-    got = edited_streams.split(client_bytes(protocol, protocol, [body]))
-    assert [event["x_new"] for event in got if "x_new" in event] == added
+    got = client_bytes(protocol, protocol, [body])
+    read = [event for event in edited_streams.split(got) if isinstance(event, dict)]
+    found = [(key, value) for event in read for key, value in event.items()]
+    assert [(key, value) for key, value in found if key[:2] == "x_"] == list(added.items())
+    if protocol == "anthropic":
+        assert joined(got) == edited_streams.joined(events)
 
 
 @pytest.mark.parametrize("upstream", ALL)

@@ -156,10 +156,9 @@ def test_a_stop_sequence_and_an_explanation_are_kept() -> None:
     )
 
 
-def test_server_tool_blocks_stay_whole() -> None:
+def test_server_tool_blocks_are_streamed() -> None:
     """A server tool's input is streamed like a call's, but the client does not run it."""
-    found = events(
-        P,
+    said = [
         begun(),
         start(0, type="server_tool_use", id="s1", name="web_search", input={}),
         delta(0, "input_json_delta", partial_json='{"q":'),
@@ -167,9 +166,16 @@ def test_server_tool_blocks_stay_whole() -> None:
         stop(0),
         stopped("end_turn"),
         OVER,
-    )
-    value = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}
-    assert found[2:4] == [BlockStart(0, Opaque(Raw(P, value), "server_tool_use")), BlockEnd(0)]
+    ]
+    value = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    opaque = Opaque(Raw(P, value), "server_tool_use")
+    assert events(P, *said)[2:6] == [
+        BlockStart(0, opaque),
+        ArgumentsDelta(0, '{"q":'),
+        ArgumentsDelta(0, '"x"}'),
+        BlockEnd(0),
+    ]
+    assert rendered(P, *events(P, *said))["content"] == [{**value, "input": {"q": "x"}}]
 
 
 def test_citations() -> None:

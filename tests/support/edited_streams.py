@@ -44,5 +44,30 @@ def place(events: Events, kind: str) -> int:
     return next(i for i, event in enumerate(events) if event["type"] == kind)
 
 
+def joined(events: Events) -> Events:
+    """The events of an Anthropic stream with the deltas of each text joined.
+
+    Dragoman may hold back a piece of a delta until it knows what the piece is.
+    """
+    found: Events = []
+    for event in events:
+        content = _content(event)
+        if content and found and content == _content(found[-1]) and event["index"] == found[-1]["index"]:
+            before: Json = found[-1]["delta"]
+            delta = {**before, **event["delta"]}
+            delta[content[1]] = before[content[1]] + event["delta"][content[1]]
+            found[-1] = {**found[-1], **event, "delta": delta}
+        else:
+            found.append(event)
+    return found
+
+
+def _content(event: Any) -> tuple[str, str] | None:
+    """The type of a delta, and the member with its text."""
+    delta: Json = {} if event == "[DONE]" or event.get("type") != "content_block_delta" else event["delta"]
+    names = [name for name in ("text", "thinking", "partial_json") if name in delta]
+    return (str(delta.get("type")), names[0]) if names else None
+
+
 def _name(event: Any) -> str:
     return event["type"] if isinstance(event, dict) else "done"

@@ -67,6 +67,11 @@ class CallTracker:
         """With `reask`: the calls of this turn, held until all of them are known to be valid."""
         self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
 
+    @property
+    def untouched(self) -> bool:
+        """Are all calls as the upstream sent them?"""
+        return not any(receipt.fixes or receipt.dropped for receipt in self.receipts)
+
     def start(self, event: BlockStart, part: ToolCall, mark: str, out: list[Event]) -> None:
         """A call begins. The client gets it with its first argument, so a call without a name can be dropped.
 

@@ -45,6 +45,8 @@ from .text import TextStage
 # Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
 # after a call (ollama#7963, vllm#25054). So the calls that the client got decide between them.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
+_BESIDE_CALLS = frozenset({Stop.STOP_SEQUENCE, Stop.PAUSE})
+"""Of these, the ones that an upstream may mean beside a call: Anthropic pauses a turn that has calls."""
 
 
 class ToolStage:
@@ -202,7 +204,7 @@ class ToolStage:
                 self.rejected = result
             return
         stop = event.stop
-        if stop in _BY_CALLS:
+        if stop in _BY_CALLS and not (self._same and stop in _BESIDE_CALLS and self._calls.untouched):
             stop = Stop.TOOL if self._calls.delivered else (Stop.END if stop is Stop.TOOL else stop)
         event = event if stop is event.stop else msgspec.structs.replace(event, stop=stop)
         if self._calls.searches:

@@ -89,6 +89,7 @@ _DELTAS: dict[str, set[str]] = {
     "redacted_thinking": set(),
     "compaction": {"compaction_delta"},
 }
+_KNOWN_DELTAS = frozenset[str]().union(*_DELTAS.values())
 _DELTA_TEXT = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -231,7 +232,8 @@ class _Block:
 
     def add(self, delta: Json) -> None:
         kind = delta["type"]
-        fits = kind in _DELTAS.get(self.kind, {kind})
+        # Clients ignore a kind that they do not know: Anthropic may add kinds at any time.
+        fits = kind in _DELTAS.get(self.kind, {kind}) or kind not in _KNOWN_DELTAS
         self.complain.unless(fits, DELTA_KIND, f"{kind} in a {self.kind} block")
         if "signature_delta" in (kind, *self.deltas[-1:]):
             # Clients replace the first signature by the second one.

@@ -8,7 +8,7 @@ from ...wire.sse import COMMENT
 from ..base import ClientProtocol, WireProtocol
 from ..common.call_ids import WORDS
 from . import clouds, facts
-from .answer import encoder
+from .answer import body, encoder, objects
 from .answer.decoder import Decoder
 from .own import NAME
 from .request.fields import FIELDS, PROMPT
@@ -27,8 +27,8 @@ PROTOCOL = WireProtocol(
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
-    render=encoder.render,
-    error_body=encoder.error_body,
+    render=body.render,
+    error_body=objects.error_body,
     keepalive=encoder.PING,
     early_keepalive=COMMENT,
     endpoints=facts.ENDPOINTS,

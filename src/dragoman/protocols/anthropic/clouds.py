@@ -23,7 +23,7 @@ from ...wire.sse import SSEReader
 from ..common.fields import Body, Obj, is_object, reject
 from ..common.typed_json import body_members, reads_body
 from ..facts import Counting, Endpoints
-from .answer import encoder
+from .answer import objects
 from .request.read import read_request
 
 _COUNTING = "count-tokens"
@@ -112,7 +112,7 @@ def _message(data: bytes) -> bytes:
 
 def aws_error(failure: Failed, request_id: str = "") -> bytes:
     """An error as AWS writes it, and as Anthropic writes it: clients of Bedrock read the one or the other."""
-    body = msgspec.json.decode(encoder.error_body(failure, request_id), type=dict[str, Any])
+    body = msgspec.json.decode(objects.error_body(failure, request_id), type=dict[str, Any])
     kind = _REFUSALS.get(body["error"]["type"], "internalServerException")
     return msgspec.json.encode({**body, "message": failure.message, "__type": kind[0].upper() + kind[1:]})
 

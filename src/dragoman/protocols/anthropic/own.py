@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
+import msgspec
+
 from ...model.messages import Message, Raw, Seal
 from ..base import Target
 from ..common import sealed_reasoning
@@ -32,3 +34,12 @@ def members(raw: Raw) -> Obj:
 def goes_back(seal: Seal | None, target: Target) -> TypeGuard[Seal]:
     """May this upstream get the seal? Only the upstream that issued a seal can read it."""
     return sealed_reasoning.goes_back(seal, NAME, target.issuer)
+
+
+def with_input(block: Obj, given: str) -> Obj:
+    """A block with the input that arrived in deltas. One that was cut off is left out."""
+    try:
+        msgspec.json.decode(given)
+    except (ValueError, RecursionError):
+        return block
+    return {**block, "input": msgspec.Raw(given.encode())}

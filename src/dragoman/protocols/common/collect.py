@@ -34,6 +34,7 @@ from ...model.messages import (
     ToolCall,
     thinking_text,
 )
+from .extras import merged
 
 _NO_START = Start()
 
@@ -98,6 +99,7 @@ class Answer:
         self.start = _NO_START
         self.usage = NO_USAGE
         self.usage_extras: Extras | None = None
+        """What the frames with token counts held besides."""
         self.end: End | None = None
         self.failed: Failed | None = None
         self.carried: list[Extras] = []
@@ -133,7 +135,7 @@ class Answer:
             self._blocks[event.block].complete = event.complete
         elif type(event) is UsageSeen:
             self.usage = self.usage.updated(event.usage)
-            self.usage_extras = event.extras or self.usage_extras
+            self.usage_extras = _newest(event.extras, self.usage_extras)
         elif type(event) is Carried:
             self.carried.append(event.extras)
         elif type(event) is Start:
@@ -167,6 +169,12 @@ class Answer:
 
     def media(self) -> list[Media]:
         return [part for part in self.parts if isinstance(part, Media)]
+
+
+def _newest(newer: Extras | None, older: Extras | None) -> Extras | None:
+    if newer is None or older is None:
+        return newer or older
+    return Extras(newer.protocol, merged(newer.members, older.members))
 
 
 def collect(events: Iterable[Event]) -> Answer:

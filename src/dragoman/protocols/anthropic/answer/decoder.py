@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 
 from ....model.events import (
+    NO_USAGE,
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
     CitationAdded,
     End,
     Event,
@@ -21,63 +23,50 @@ from ....model.events import (
     Stop,
     TextDelta,
     Unknown,
-    Usage,
     UsageSeen,
-)
-from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
+)  # fmt: skip
+from ....model.messages import Citation, Extras, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import StructReader, present, read_value, without_lone_surrogates
+from ....wire.structs import read_value, without_lone_surrogates
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
+from ...common.surrogate_joiner import SurrogateJoiner
 from ..own import NAME
 from . import wire
-from .verbatim import VerbatimCheck
+from .upstream_block import UpstreamBlock
+from .wire import Members, take
 
-_read = StructReader(wire.AnthropicEvent, frozenset({"text", "thinking", "partial_json"}))
-_read_message = StructReader(wire.AnthropicMessage)
-_read_block = StructReader(wire.AnthropicBlock)
-
-
-class UpstreamBlock:
-    """An open content block of the upstream."""
-
-    __slots__ = ("given", "kind", "number", "pieces", "raw")
-
-    def __init__(self, kind: str, raw: bytes = b"") -> None:
-        self.kind = kind
-        self.raw = raw
-        self.number = -1
-        self.given = ""
-        """The arguments in `content_block_start`. Anthropic sends them there, without deltas, if a program of
-        the model made the call (`caller`: code execution). Deltas replace them."""
-        self.pieces: list[str] = []
+# By type of delta: its content.
+_FIELDS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+    "signature_delta": "signature",
+    "citations_delta": "citation",
+}
+_IMPLIED = {"thinking_delta": "thinking", "input_json_delta": "tool_use"}
+_COMPACTION = "compaction"
+"""The stop reason after a compaction. Its neutral meaning is a pause, but it has a name of its own."""
 
 
 class Decoder(AnswerDecoder):
     """Decodes one answer."""
 
     __slots__ = (
-        "_blocks",
-        "_detail",
-        "_failure",
-        "_last",
-        "_open",
-        "_sequence",
+        "_blocks", "_detail", "_failure", "_keep", "_last", "_last_extras", "_open", "_rough", "_sequence",
         "_stop",
-        "_verbatim_check",
-        "_waits_for_stop",
-    )
+    )  # fmt: skip
 
-    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
+    def __init__(self, issuer: str = "", keep: bool = False) -> None:
         super().__init__(issuer)
-        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._keep = keep
+        """The client speaks this protocol too, so it gets the members that have no neutral meaning."""
+        self._last_extras: Extras | None = None
+        self._rough = False
+        """The frame has lone surrogates, or something else that a strict decoder refuses."""
         self._open: dict[int, UpstreamBlock] = {}
         self._last = -1
         self._blocks = 0
-        self._waits_for_stop = False
-        """Is a block open whose frames must go out together with its end? A block without neutral meaning
-        becomes an event only at its end. A signature is written by the encoder at the end of its block: an
-        encoder that takes over in between would write it again."""
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
@@ -87,237 +76,317 @@ class Decoder(AnswerDecoder):
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
             return []
-        if frame.data[:1] != b"{":
-            self.clean = False  # gateways that also serve Chat send `[DONE]`, which Anthropic does not
-            return []
-        try:
-            event = _read.strict(frame.data)
-        except (ValueError, RecursionError) as error:
-            event = self._read_lenient(_read, frame.data, error)
-        if self._verbatim_check is not None and self.clean:
-            self.clean = self._verbatim_check.passes(event, frame)
-        out: list[Event] = []
-        self._event(event, frame, out)
-        if self._failure is not None and not self._over:
-            out += self._fail(self._failure)
-        self.ending = self._stop is not None or self._waits_for_stop
-        return out if self._joiner is None else self._joiner.join(out)
+        if frame.event == "content_block_delta":
+            try:
+                plain = wire.plain_delta(frame.data)
+            except (ValueError, RecursionError):
+                pass  # it holds more than text
+            else:
+                block = self._open.get(plain.index)
+                if block is not None and type(plain.delta) is block.piece and plain.delta.text:
+                    block.given = None
+                    out: list[Event] = [block.grown(block.number, plain.delta.text)]
+                    return out if self._joiner is None else self._joiner.join(out)
+        # Gateways that also serve Chat send `[DONE]`.
+        return self._read(frame) if frame.data[:1] == b"{" else []
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         if self._stop is None:
             return self._cut_off(begun=self._started)
-        # A stop reason is enough for us, but a client of the original stream needs `message_stop`.
-        self.clean = self.clean and self._verbatim_check is not None and self._verbatim_check.closed()
-        out = self._end()
+        out = self._end(None)
         return out if self._joiner is None else self._joiner.join(out)
 
-    def _event(self, event: wire.AnthropicEvent, frame: Frame, out: list[Event]) -> None:
-        match event.type or frame.event:
+    def _read(self, frame: Frame) -> list[Event]:
+        """Read any frame, member by member."""
+        self._rough = False
+        try:
+            event: Members = wire.strict_members(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = wire.lenient_members(frame.data, error)
+            self._rough = True
+            # One reason is half of a surrogate pair. The other half may come with the next fragment, so from
+            # now on all text goes through the joiner. Most answers never need one.
+            self._joiner = self._joiner or SurrogateJoiner()
+        out: list[Event] = []
+        self._event(event, frame, out)
+        if self._failure is not None and not self._over:
+            out += self._fail(self._failure)
+        return out if self._joiner is None else self._joiner.join(out)
+
+    def _event(self, event: Members, frame: Frame, out: list[Event]) -> None:
+        kind = wire.named(event)
+        match kind or frame.event:
             case "content_block_delta":
-                delta = event.delta or wire.AnthropicDelta()
-                self._delta(delta, self._at(event, delta.type, out), out)
+                self._delta(wire.index(event, self._last), event, frame, out)
             case "content_block_start":
-                self._block_start(event, out)
+                self._block_start(wire.index(event, self._last + 1), event, out)
             case "content_block_stop":
-                self._block_stop(self._last if event.index is None else event.index, out)
+                self._block_stop(wire.index(event, self._last), out, self._extras(event))
             case "message_start":
-                self._message_start(present(event.message), out)
+                message = take(event, "message", wire.members_of) or {}
+                self._message_start(message, event, out)
             case "message":
-                self._message_start(frame.data, out)
+                self._message_start(event, {}, out)
             case "message_delta":
                 self._message_delta(event, out)
             case "message_stop":
-                out.extend(self._end())
+                out.extend(self._end(self._extras(event)))
             case "ping":
-                out.append(Ping())
+                self._aside("ping", event, Ping(self._extras(event)), out)
             # With status 200, in the middle of a stream. The SDK raises only if the SSE event is named
             # `error`.
             case "error":
-                out.extend(self._fail(failures.from_body(None, frame.data)))
+                self._error(event, failures.from_body(None, frame.data), out)
             case _:
-                self._unknown(event, frame, out)
+                self._unknown(kind, event, frame, out)
 
-    def _unknown(self, event: wire.AnthropicEvent, frame: Frame, out: list[Event]) -> None:
-        if event.error:
-            out.extend(self._fail(failures.from_error(event.error)))
+    def _unknown(self, kind: str, event: Members, frame: Frame, out: list[Event]) -> None:
+        error = wire.given(event, "error")
+        if error:
+            self._error(event, failures.from_error(error), out)
         # Anthropic may add event types at any time and asks clients to ignore unknown ones. They pass to
-        # Anthropic clients.
-        elif event.type and event.type.isprintable():
-            out.append(
-                Unknown(NAME, event.type, frame.data if self.clean else without_lone_surrogates(frame.data))
-            )
-        else:
-            self.clean = False  # Anthropic's SDK skips events without a name
+        # Anthropic clients. Anthropic's SDK skips events without a name.
+        elif kind and kind.isprintable():
+            self._aside(kind, event, Unknown(NAME, kind, self._data(frame)), out)
 
-    def _end(self) -> list[Event]:
+    def _aside(self, kind: str, left: Members, event: Event, out: list[Event]) -> None:
+        """Add an event that is about no block.
+
+        The client gets a block with its first content. What came before that content goes along with the
+        block, so that the frames keep their order.
+        """
+        block = self._open.get(self._last)
+        if self._keep and block is not None and block.number >= 0 and block.given is not None:
+            self._carry({"type": kind, **left}, block.number, out)
+        else:
+            out.append(event)
+
+    def _data(self, frame: Frame) -> bytes:
+        return without_lone_surrogates(frame.data) if self._rough else frame.data
+
+    def _error(self, event: Members, failure: Failed, out: list[Event]) -> None:
+        if self._keep and wire.is_object(wire.given(event, "error")):
+            event["error"] = wire.members_of(event["error"])
+        out += self._fail(msgspec.structs.replace(failure, extras=self._extras(event)))
+
+    def _extras(self, left: Members) -> Extras | None:
+        """What is left of a frame or block, for a client of this protocol."""
+        if not self._keep or not left:
+            return None
+        if self._rough:
+            left = read_value(msgspec.json.encode(left))
+        last = self._last_extras
+        # Members that are equal in every frame are one value: the encoder writes them once.
+        if last is None or last.members != left:
+            last = self._last_extras = Extras(NAME, left)
+        return last
+
+    def _carry(self, left: Members, number: int | None, out: list[Event]) -> None:
+        extras = self._extras(left)
+        if extras is not None:
+            out.append(Carried(extras, number))
+
+    def _end(self, extras: Extras | None) -> list[Event]:
         out: list[Event] = []
         for index in list(self._open):
             self._block_stop(index, out)
-        out.append(End(self._stop or Stop.END, self._sequence, self._detail))
+        out.append(End(self._stop or Stop.END, self._sequence, self._detail, extras))
         self._over = True
         return out
 
-    def _message_start(self, raw: bytes, out: list[Event]) -> None:
-        message = _read_message(raw) if raw else wire.AnthropicMessage()
+    def _message_start(self, message: Members, event: Members, out: list[Event]) -> None:
+        """Read a message: `event` is the rest of the frame around it."""
+        usage = take(message, "usage", wire.members_of)
+        content = take(message, "content", wire.items)
+        self._stopped(message)
+        start = Start(take(message, "id", wire.string) or "", take(message, "model", wire.string) or "")
+        extras = self._extras({**event, "message": message} if message else event)
         if not self._started:
             self._started = True
-            out.append(Start(message.id or "", message.model or ""))
-        if message.usage:
-            out.append(UsageSeen(read_usage(message.usage)))
+            out.append(msgspec.structs.replace(start, extras=extras))
+        elif extras is not None:
+            out.append(Carried(extras))
+        if usage is not None:
+            out.append(UsageSeen(wire.usage(usage), self._extras({"usage": usage})))
         # The content is usually empty here. A body without streaming has all of it. So has `message_start`
         # with programmatic tool calling: it is followed by `message_stop` only.
-        for block in message.content or ():
-            self._start_block(self._last + 1, bytes(block), out)
+        for block in content or ():
+            self._start_block(self._last + 1, wire.members_of(block), out)
             self._block_stop(self._last, out)
-        self._stopped(message.stop_reason or None, message.stop_sequence or None, message.stop_details)
 
-    def _message_delta(self, event: wire.AnthropicEvent, out: list[Event]) -> None:
-        if event.usage:
-            out.append(UsageSeen(read_usage(event.usage)))
-        if event.delta:
-            self._stopped(event.delta.stop_reason, event.delta.stop_sequence, event.delta.stop_details)
+    def _message_delta(self, event: Members, out: list[Event]) -> None:
+        usage = take(event, "usage", wire.members_of)
+        delta = take(event, "delta", wire.members_of) or {}
+        self._stopped(delta)
+        counts = NO_USAGE if usage is None else wire.usage(usage)
+        # An empty `delta` says that this is a `message_delta`, with nothing to keep.
+        extras = self._extras({**event, "delta": delta, **({"usage": usage} if usage else {})})
+        if extras is not None or usage is not None:
+            out.append(UsageSeen(counts, extras))
 
-    def _stopped(self, reason: str | None, sequence: str | None, details: dict[str, Any] | None) -> None:
+    def _stopped(self, ending: Members) -> None:
+        reason = take(ending, "stop_reason", wire.string)
+        sequence = take(ending, "stop_sequence", wire.string)
         # A second `message_delta` without a stop reason must not erase the first one. Anthropic's SDK does
         # that.
         if not reason:
             return
-        meant = stop_reasons.meaning(reason) or Stop.END
+        meant = stop_reasons.meaning(reason)
+        if meant is None or reason == _COMPACTION:
+            ending["stop_reason"] = reason  # no neutral name is as exact
+        meant = meant or Stop.END
         if isinstance(meant, FailureKind):
             self._failure = stop_reasons.failure(meant, reason)
             return
         self._stop = meant
         self._sequence = sequence
-        explanation = (details or {}).get("explanation")
+        details = wire.given(ending, "stop_details")
+        explanation = details.get("explanation") if wire.is_object(details) else None
         self._detail = explanation if isinstance(explanation, str) else None
         if self._stop is Stop.FILTER:
             self._detail = self._detail or reason
 
-    def _block_start(self, event: wire.AnthropicEvent, out: list[Event]) -> None:
-        index = self._last + 1 if event.index is None else event.index
+    def _block_start(self, index: int, event: Members, out: list[Event]) -> None:
+        block = take(event, "content_block", wire.members_of) or {}
         # Some gateways repeat an index. Anthropic's SDK would append the second block to the first.
         if index in self._open:
             self._block_stop(index, out)
-        self._start_block(index, present(event.content_block), out)
+        self._start_block(index, block, out, self._extras(event))
 
-    def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
-        block = _read_block(raw) if raw else wire.AnthropicBlock()
-        opened = UpstreamBlock(block.type, raw)
-        self._open[index] = opened
+    def _start_block(
+        self, index: int, block: Members, out: list[Event], extras: Extras | None = None
+    ) -> None:
+        kind = wire.named(block)
+        opened = self._open[index] = UpstreamBlock(kind, self._blocks if kind else -1)
         self._last = index
-        match block.type:
-            case "text":
-                self._begin(opened, Text(), out)
-                for citation in block.citations or ():
-                    self._cite(opened, citation, out)
-                if block.text:
-                    out.append(TextDelta(opened.number, block.text))
-            case "thinking":
-                seal = self._seal(block.signature) if block.signature else None
-                self._begin(opened, Thinking(seal=seal), out)
-                if block.thinking:
-                    out.append(TextDelta(opened.number, block.thinking))
-            case "redacted_thinking":
-                seal = Seal(NAME, block.data or "", issuer=self._issuer, redacted=True)
-                self._begin(opened, Thinking(seal=seal), out)
-            case "tool_use":
-                given = bytes(block.input).decode()
-                # `{}` is Anthropic's placeholder for arguments that follow in deltas, not an empty object.
-                opened.given = given if given.strip() not in ("", "{}", "null") else ""
-                call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
-                self._begin(opened, call, out)
-            case _:
-                self._waits_for_stop = True  # emitted as one part when the block stops
-
-    def _begin(self, block: UpstreamBlock, part: Part, out: list[Event]) -> None:
-        block.number = self._blocks
+        if not kind:
+            return  # no client can read a block without a type
         self._blocks += 1
-        out.append(BlockStart(block.number, part))
+        begin = len(out)
+        part = self._part(opened, kind, block, out)
+        out.insert(begin, BlockStart(opened.number, part, extras))
 
-    def _cite(self, block: UpstreamBlock, citation: dict[str, Any], out: list[Event]) -> None:
-        out.append(CitationAdded(block.number, read_citation(citation)))
+    def _part(self, opened: UpstreamBlock, kind: str, block: Members, out: list[Event]) -> Part:
+        """The part of a block. Content that is in its start already goes to `out`."""
+        match kind:
+            case "text":
+                text = take(block, "text", wire.piece)
+                citations = wire.given(block, "citations")
+                if citations and wire.is_array(citations):
+                    del block["citations"]
+                    out += [self._cited(opened, citation, None) for citation in citations]
+                if text:
+                    out.append(TextDelta(opened.number, text))
+                return Text(extras=self._extras(block))
+            case "thinking":
+                signature = take(block, "signature", wire.string)
+                if text := take(block, "thinking", wire.piece):
+                    out.append(TextDelta(opened.number, text))
+                return Thinking(seal=self._seal(signature) if signature else None, extras=self._extras(block))
+            case "redacted_thinking":
+                data = take(block, "data", wire.string) or ""
+                seal = Seal(NAME, data, issuer=self._issuer, redacted=True)
+                return Thinking(seal=seal, extras=self._extras(block))
+            case "tool_use":
+                given = (take(block, "input", bytes) or b"").decode()
+                # `{}` is Anthropic's placeholder for arguments that follow in deltas, not an empty object.
+                opened.given = given if given.strip() not in ("", "{}") else ""
+                return ToolCall(
+                    id=take(block, "id", wire.string) or "",
+                    name=take(block, "name", wire.string) or "",
+                    namespace=take(block, "toolset_name", wire.string),
+                    extras=self._extras(block),
+                )
+            case _:
+                value = {"type": kind, **block}
+                return Opaque(
+                    Raw(NAME, read_value(msgspec.json.encode(value)) if self._rough else value), kind
+                )
 
-    def _at(self, event: wire.AnthropicEvent, kind: str, out: list[Event]) -> UpstreamBlock:
-        """The block of a delta. If the upstream did not start it, start it now."""
-        index = self._last if event.index is None else event.index
-        if index not in self._open:
-            implied = {
-                "thinking_delta": b'{"type":"thinking"}',
-                "input_json_delta": b'{"type":"tool_use"}',
-            }
-            self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
-        return self._open[index]
+    def _cited(self, block: UpstreamBlock, citation: Any, extras: Extras | None) -> CitationAdded:
+        value = citation if wire.is_object(citation) else {}
+        return CitationAdded(block.number, read_citation(value), extras)
 
-    def _delta(self, delta: wire.AnthropicDelta, block: UpstreamBlock, out: list[Event]) -> None:
-        """Add a delta to its block. A delta that does not fit the kind of block is dropped.
+    def _delta(self, index: int, event: Members, frame: Frame, out: list[Event]) -> None:
+        delta = take(event, "delta", wire.members_of) or {}
+        kind = wire.named(delta) or next((k for k, f in _FIELDS.items() if f in delta), "")
+        block = self._open.get(index)
+        if kind not in _FIELDS:
+            number = None if block is None or block.number < 0 else block.number
+            if kind and number is not None:
+                out.append(Unknown(NAME, "content_block_delta", self._data(frame), number))
+            elif kind:
+                self._carry({**event, "delta": {"type": kind, **delta}}, None, out)
+            return
+        if block is None:
+            # The upstream did not start it.
+            self._start_block(index, {"type": _text(_IMPLIED.get(kind, "text"))}, out)
+            block = self._open[index]
+        if block.number >= 0:
+            self._grow(block, kind, event, delta, out)
+
+    def _grow(
+        self, block: UpstreamBlock, kind: str, event: Members, delta: Members, out: list[Event]
+    ) -> None:
+        """Add a delta to its block. The content of a delta that does not fit the kind of block is dropped.
 
         LiteLLM has sent thinking deltas in text blocks (litellm#33224). Claude Code stops with an error.
         """
-        # `server_tool_use` and `mcp_tool_use` stream their input, too.
-        if delta.type == "input_json_delta" and block.kind != "tool_use":
-            block.pieces.append(delta.partial_json or "")
-        elif block.kind == "text" and delta.text:
-            out.append(TextDelta(block.number, delta.text))
-        elif block.kind == "text" and delta.citation:
-            self._cite(block, delta.citation, out)
-        elif block.kind == "thinking" and delta.thinking:
-            out.append(TextDelta(block.number, delta.thinking))
-        elif block.kind == "thinking" and delta.signature is not None:
-            self._waits_for_stop = True
-            if delta.signature:
-                out.append(Sealed(block.number, self._seal(delta.signature)))
-        elif block.kind == "tool_use" and delta.partial_json:
-            block.given = ""
-            out.append(ArgumentsDelta(block.number, delta.partial_json))
+        field = _FIELDS[kind]
+        number = block.number
+        if kind == block.growing:
+            text = take(delta, field, wire.piece)
+            if not text:
+                # An empty delta stays a frame of its own.
+                self._carry({**event, "delta": {"type": kind, field: "", **delta}}, number, out)
+                return
+            block.given = None
+            out.append(block.grown(number, text, extras=self._extras(_around(event, delta))))
+        elif block.kind == "text" and kind == "citations_delta":
+            citation = take(delta, field, wire.any_object)
+            extras = self._extras(_around(event, delta))
+            if citation:
+                out.append(self._cited(block, citation, extras))
+            elif extras is not None:
+                out.append(Carried(extras, number))
+        else:
+            content = take(delta, field, wire.string) if kind == "signature_delta" else None
+            delta.pop(field, None)
+            if content and block.kind == "thinking":
+                out.append(Sealed(number, self._seal(content), self._extras(_around(event, delta))))
+            else:
+                self._carry(_around(event, delta), number, out)
 
-    def _block_stop(self, index: int, out: list[Event]) -> None:
+    def _block_stop(self, index: int, out: list[Event], extras: Extras | None = None) -> None:
         block = self._open.pop(index, None)
-        if block is None:
+        if block is None or block.number < 0:
+            if extras is not None:
+                out.append(Carried(extras))
             return
         if block.given:
             out.append(ArgumentsDelta(block.number, block.given))
-        self._waits_for_stop = False
-        if block.number < 0:
-            if not block.kind:
-                self.clean = False  # a block without a type: no client can read it
-                return
-            self._begin(block, self._opaque(block), out)
-        out.append(BlockEnd(block.number))
-
-    def _opaque(self, block: UpstreamBlock) -> Opaque:
-        value: dict[str, Any] = read_value(block.raw) if block.raw else {"type": block.kind}
-        if block.pieces:
-            try:
-                value["input"] = msgspec.json.decode("".join(block.pieces).encode())
-            except msgspec.DecodeError:
-                self.clean = False
-        return Opaque(Raw(NAME, value), block.kind)
+        out.append(BlockEnd(block.number, extras=extras))
 
     def _seal(self, signature: str) -> Seal:
         return Seal(NAME, signature, issuer=self._issuer)
 
 
-def read_citation(citation: dict[str, Any]) -> Citation:
+def _around(event: Members, delta: Members) -> Members:
+    """What is left of a frame with a delta."""
+    return {**event, "delta": delta} if delta else event
+
+
+def _text(value: str) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def read_citation(value: dict[str, Any]) -> Citation:
     """Read a citation. Kinds that refer to documents have a meaning only in `raw`."""
     return Citation(
-        url=str(citation.get("url") or ""),
-        title=str(citation.get("title") or citation.get("document_title") or ""),
-        text=str(citation.get("cited_text") or ""),
-        raw=Raw(NAME, citation),
-    )
-
-
-def read_usage(usage: wire.AnthropicUsage) -> Usage:
-    """Read token counts. Like the neutral count, Anthropic's input excludes cached reads and writes."""
-    # The counts of `message_delta` are cumulative and replace those of `message_start`. With server tools
-    # they are much larger, after compaction smaller.
-    thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
-    return Usage(
-        input=usage.input_tokens,
-        cache_read=usage.cache_read_input_tokens,
-        cache_write=usage.cache_creation_input_tokens,
-        output=usage.output_tokens,
-        reasoning=thinking if type(thinking) is int else None,
+        url=str(value.get("url") or ""),
+        title=str(value.get("title") or value.get("document_title") or ""),
+        text=str(value.get("cited_text") or ""),
+        raw=Raw(NAME, value),
     )

@@ -34,7 +34,7 @@ from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY
-from ..own import NAME, goes_back, is_clients, is_own, members
+from ..own import NAME, goes_back, is_clients, is_own, members, with_input
 
 # Anthropic answers any other image type with a 400.
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -101,7 +101,7 @@ class BlockWriter:
         if isinstance(part, Media):
             return self._media(part)
         if isinstance(part, Opaque):
-            return members(part.raw)
+            return with_input(members(part.raw), part.input)
         assert not isinstance(part, Search)  # readers turn it into a call and its result
         return {"type": "text", "text": part.text}
 
