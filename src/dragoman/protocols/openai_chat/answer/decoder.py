@@ -187,7 +187,7 @@ class Decoder(AnswerDecoder):
     def _delta(self, delta: Obj, out: list[Event], *, whole: bool = False) -> None:
         """Take what is understood out of a delta, or of the message of a body."""
         content: Any = delta.get("content")
-        if content or (content is not None and content != ""):
+        if content is not None and content != "":
             del delta["content"]  # agents read text or null
         calls: Any = delta.pop("tool_calls", None)
         refusal = None
