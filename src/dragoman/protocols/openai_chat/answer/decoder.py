@@ -87,7 +87,9 @@ class Decoder(AnswerDecoder):
             if frame.data[:1] != b"{":
                 return self._not_json(frame.data)
             chunk = self._read_lenient(_reader, frame.data, error)
-        choices: Any = chunk.get("choices")
+        choices: list[Any] = chunk.get("choices") or []
+        if type(choices) is not list:
+            choices = []
         # A cheap check that excludes failures for nearly all chunks.
         unusual = not choices or len(choices) > 1 or "error" in chunk or "base_resp" in chunk
         if unusual or frame.event:
@@ -145,19 +147,19 @@ class Decoder(AnswerDecoder):
         )
         return True
 
-    def _chunk(self, chunk: Obj, choices: Any, out: list[Event]) -> None:
+    def _chunk(self, chunk: Obj, choices: list[Any], out: list[Event]) -> None:
         began, finished = bool(out), False
-        choice: Any = choices[0] if choices and is_array(choices) else None
+        first: Any = choices[0] if choices else None
         # Further choices (`n > 1`) have an index. They pass as they are.
-        if is_object(choice) and not ("index" in choice and as_index(choice["index"])):
-            finished = self._choice(choice, out)
+        if is_object(first) and not ((index := first.get("index")) and as_index(index)):
+            finished = self._choice(first, out)
         if chunk.get("usage") or "x_groq" in chunk:
             out += counted(chunk)
         if self._left is not None:
             self._left.keep(chunk, out, began=began, finished=finished)
-        elif "citations" in chunk or "search_results" in chunk:
-            self._sources = read_sources(chunk) or self._sources
-        if self._failure is not None:
+        elif finished:
+            self._sources = read_sources(chunk)  # every chunk has them
+        if finished and self._failure is not None:
             out += self._fail(self._failure)
 
     def _choice(self, choice: Obj, out: list[Event]) -> bool:
@@ -177,38 +179,45 @@ class Decoder(AnswerDecoder):
             self._delta(message, out, whole=True)
             # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
             reason = reason or "stop"
-        if "error" in choice and (error := choice.pop("error")):
+        return bool(reason or "error" in choice) and self._ended(choice, reason)
+
+    def _ended(self, choice: Obj, reason: Any) -> bool:
+        """Read why the choice ended. False if it did not."""
+        if error := choice.pop("error", None):
             self._failure = failures.from_error(error)
-        if not reason or not isinstance(reason, str):
-            return False
-        self._finish(reason, choice.get("native_finish_reason"))
-        return True
+        if isinstance(reason, str) and reason:
+            self._finish(reason, choice.get("native_finish_reason"))
+        return self._failure is not None or isinstance(reason, str)
 
     def _delta(self, delta: Obj, out: list[Event], *, whole: bool = False) -> None:
         """Take what is understood out of a delta, or of the message of a body."""
         content: Any = delta.get("content")
-        if content is not None and content != "":
-            del delta["content"]  # agents read text or null
+        if content:
+            del delta["content"]
         calls: Any = delta.pop("tool_calls", None)
         refusal = None
         if delta or self._details:
             calls, refusal = self._rare_members(delta, content, calls, out)
         if content:
             if type(content) is str:
-                self._text(content, out)
+                self._blocks.text(content, out)
             elif is_array(content):
                 self._pieces(content, out)
+            if self._cited:
+                self._cite_early(out)
         if refusal:
             self._refused = True
             self._blocks.refusal(refusal, out)
-        if type(calls) is list:
-            self._fragments(calls, delta, out, whole=whole)  # pyright: ignore[reportUnknownArgumentType]
-        if "annotations" in delta and self._left is None:
+        if calls and is_array(calls):
+            self._fragments(calls, delta, out, whole=whole)
+        if delta and self._left is None and "annotations" in delta:
             self._annotations(delta["annotations"], out)
 
     def _rare_members(self, delta: Obj, content: Any, calls: Any, out: list[Event]) -> tuple[Any, str]:
         """Read the reasoning of a delta. Returns its calls and its refusal."""
         delta.pop("role", None)
+        if not content and content is not None and content != "":
+            del delta["content"]  # agents read text or null
         self._reasoning(delta, out)
         function = delta.pop("function_call", None)
         if is_object(function) and (function.get("name") or self._calls.all):
@@ -223,11 +232,10 @@ class Decoder(AnswerDecoder):
             self._seal(out)
         return calls, refusal
 
-    def _text(self, text: str, out: list[Event]) -> None:
-        self._blocks.text(text, out)
-        if self._cited:
-            block = self._blocks.text_block
-            assert block is not None
+    def _cite_early(self, out: list[Event]) -> None:
+        """Cite what came before the text that it belongs to."""
+        block = self._blocks.text_block
+        if block is not None:
             out += [CitationAdded(block, citation) for citation in self._cited]
             self._cited = []
 
@@ -335,10 +343,7 @@ class Decoder(AnswerDecoder):
     def _annotations(self, annotations: Any, out: list[Event]) -> None:
         found = map(read_citation, annotations if is_array(annotations) else ())
         self._cited += [citation for citation in found if citation is not None]
-        block = self._blocks.text_block
-        if block is not None:
-            out += [CitationAdded(block, citation) for citation in self._cited]
-            self._cited = []
+        self._cite_early(out)
 
     def _cite(self, out: list[Event]) -> None:
         """Cite the pages that the server searched, at the end of the text."""

@@ -7,7 +7,6 @@ from typing import Any, assert_never
 import msgspec
 
 from ....model.events import (
-    DELTAS,
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -73,8 +72,8 @@ class StreamEncoder:
 
     __slots__ = (
         "_around", "_around_extras", "_calls", "_chunk", "_context", "_empty_call", "_envelope", "_fields",
-        "_listed", "_own_frames", "_reasoning",
-        "_reasoning_fields", "_refused", "_silent", "_thought", "_usage",
+        "_listed", "_own_frames", "_reasoning", "_reasoning_fields", "_refused", "_silent", "_templates",
+        "_thought", "_usage",
     )  # fmt: skip
 
     def __init__(self, context: AnswerContext) -> None:
@@ -85,6 +84,8 @@ class StreamEncoder:
         self._around: tuple[bytes, bytes] = b"", b""
         """The bytes of a chunk around the text of a delta, with the members of `_around_extras`."""
         self._around_extras: Extras | None = None
+        self._templates: dict[int, tuple[bytes, bytes]] = {}
+        """By open block: the bytes of a whole chunk before and after the text of a delta."""
         self._own_frames = False
         """Do the events come from a Chat upstream? Then those of one of its chunks share a chunk again."""
         self._reasoning_fields: tuple[str, ...] = ("reasoning_content",)
@@ -105,46 +106,51 @@ class StreamEncoder:
         self._usage: UsageSeen | None = None
 
     def encode(self, events: list[Event]) -> bytes:
-        if len(events) == 1 or not self._own_frames:
-            written = [self._delta(e) if type(e) in DELTAS else self._whole(e) for e in events]  # pyright: ignore[reportArgumentType]
-            return written[0] if len(written) == 1 else b"".join(written)
+        if len(events) == 1:
+            event = events[0]
+            if type(event) is TextDelta or type(event) is ArgumentsDelta:
+                return self._delta(event)
+            return self._whole(event)
+        if not self._own_frames:
+            return b"".join([self.encode([event]) for event in events])
         out: list[bytes] = []
         for event in events:
-            if type(event) is TextDelta or type(event) is ArgumentsDelta:
-                self._join_delta(event, out)
-            else:
-                self._other_event(event, out)
+            self._write_event(event, out)
         self._flush(out)
         return b"".join(out)
 
     def _whole(self, event: Event) -> bytes:
-        """The chunks of an event other than a delta."""
+        """The chunks of one event."""
         out: list[bytes] = []
-        self._other_event(event, out)
+        self._write_event(event, out)
         self._flush(out)
         return b"".join(out)
 
     def _delta(self, event: TextDelta | ArgumentsDelta) -> bytes:
         """The chunk of a delta, from a template if its members fit into one."""
-        fields = self._fields.get(event.block)
-        if fields is None:
-            return b""  # the block of a part that Chat does not have
-        fits = event.extras is self._around_extras or self._prepare(event.extras)
-        if not fits or (self._silent and event.block in self._silent):
-            out: list[bytes] = []
-            self._join_delta(event, out)
-            self._flush(out)
-            return b"".join(out)
-        before, after = fields
-        if before is _REASONING:
-            before = self._reasoning
+        around = self._templates.get(event.block) if event.extras is self._around_extras else None
+        if around is None:
+            around = self._template(event)
+            if around is None:
+                return self._whole(event)
         text = _json(event.text)
-        head, tail = self._around
-        return b"%b%b%b%b%b" % (
-            head, before, text if text.isascii() else escape_separators(text), after, tail
-        )  # fmt: skip
+        before, after = around
+        return before + (text if text.isascii() else escape_separators(text)) + after
 
-    def _other_event(self, event: Event, out: list[bytes]) -> None:
+    def _template(self, event: TextDelta | ArgumentsDelta) -> tuple[bytes, bytes] | None:
+        """The bytes of a chunk before and after the text of a delta; None if they are no constants."""
+        fields = self._fields.get(event.block)
+        if fields is None or event.block in self._silent:
+            return None
+        if event.extras is not self._around_extras and not self._prepare(event.extras):
+            return None
+        before, after = fields
+        head, tail = self._around
+        before = head + (self._reasoning if before is _REASONING else before)
+        self._templates[event.block] = around = before, after + tail
+        return around
+
+    def _write_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case Start():
                 self._start(event, out)
@@ -159,8 +165,10 @@ class StreamEncoder:
             case Failed():
                 self._flush(out)
                 out += (b"data: ", error_body(event), b"\n\n")
-            case TextDelta() | ArgumentsDelta() | Ping() | Unknown():
-                pass  # deltas are written by `_delta`; Chat has no pings and no other frames
+            case TextDelta() | ArgumentsDelta():
+                self._join_delta(event, out)
+            case Ping() | Unknown():
+                pass  # Chat has no pings and no other frames
             case _:
                 assert_never(event)
 
@@ -170,6 +178,7 @@ class StreamEncoder:
                 self._open(block, part, event.extras, out)
             case BlockEnd(block):
                 self._fields.pop(block, None)
+                self._templates.pop(block, None)
                 self._silent.discard(block)
             case Sealed(_, seal):
                 self._sealed(seal, event.extras, out)
@@ -195,6 +204,7 @@ class StreamEncoder:
         head = b'%b,"choices":[%b,"delta":{%b' % (_json(chunk)[:-1], _json(choice)[:-1], inner)
         self._around = b"data: " + escape_separators(head + b"," if inner else head), _TAIL
         self._around_extras = extras
+        self._templates = {}
         self._reasoning = _json(fields[0]) + b":" if fields else _REASONING
         return True
 

@@ -35,16 +35,16 @@ class LeftMembers:
     def keep(self, chunk: Obj, out: list[Event], *, began: bool, finished: bool) -> None:
         """Keep what is left of a chunk: with one of its events, or with the end of the answer."""
         left = self._take(chunk)
-        if left is not None:
-            if began:
+        if began:
+            if left is not None:
                 left = _without_usage(left, out) if finished else left
                 out[0] = msgspec.structs.replace(out[0], extras=left)
-            elif finished:
+            out[1:1] = map(Carried, self._before_start)
+        elif left is not None:
+            if finished:
                 self._keep_for_end(left, out)
             else:
                 _attach(left, out)
-        if began:
-            out[1:1] = map(Carried, self._before_start)
 
     def _take(self, chunk: Obj) -> Extras | None:
         """What is left of a chunk, after the decoder took out what it understands."""
