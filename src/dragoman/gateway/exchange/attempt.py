@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from ...credentials import CredentialError
 from ...model.errors import BadRequest
@@ -24,6 +25,7 @@ from ...protocols.common.failures import UpstreamFailed
 from ...protocols.registry import upstream_protocol
 from ...routing.router import ChosenTarget
 from ...store import searches
+from ...store.reasoning import has_reasoning
 from ...tools.search import free_choice
 from ...translation.summary import summarising
 from ...translation.translation import Options, Translation
@@ -52,7 +54,8 @@ class Attempt:
     """One attempt at one target."""
 
     __slots__ = (
-        "_call", "_choice", "_config", "_events", "_final", "_incoming", "_received", "_search", "_setup",
+        "_answer", "_call", "_choice", "_config", "_events", "_final", "_incoming", "_received",
+        "_responses", "_search", "_setup",
         "_state", "_trace", "_wire", "_written", "body", "exchange", "first_event", "has_no_key", "last",
         "notices", "reply", "sent_headers", "track",
     )  # fmt: skip
@@ -78,6 +81,9 @@ class Attempt:
         self.sent_headers = NO_OUTGOING_HEADERS
         self.has_no_key = False
         """The upstream's key could not be read, so nothing was sent."""
+        self._answer: Answer | None = None
+        self._responses: list[dict[str, Any]] = []
+        """Gets the response object that ends the answer, if the client may continue from it."""
         self._events: list[Event] = []
         """The answer so far, as the client gets it."""
         self._search: SearchRunner | None = None
@@ -106,8 +112,10 @@ class Attempt:
 
     @property
     def answer(self) -> Answer:
-        """The answer that the client got, collected from its events."""
-        return collect(self._events)
+        """The answer that the client got, collected from its events. Ask for it when the answer is over."""
+        if self._answer is None:
+            self._answer = collect(self._events)
+        return self._answer
 
     async def run(self, refused: OutgoingHeaders | None = None) -> None:
         """Ask the upstream and translate its answer.
@@ -142,8 +150,11 @@ class Attempt:
             elif conversation_state.needs_saving(restored, exchange):
                 # Saved before the last bytes are sent: an agent sends its next request as soon as it has
                 # them.
+                # Most answers hold no reasoning. Collecting their parts would be wasted.
+                parts = self.answer.parts if has_reasoning(self._events) else ()
+                response = self._responses.pop() if self._responses else None
                 self.notices += await conversation_state.save(
-                    state, incoming, restored, exchange, self._events, last
+                    state, incoming, restored, exchange, parts, response
                 )
                 track.notices = self.notices
             self.last = last
@@ -272,6 +283,7 @@ class Attempt:
             echo=incoming.client.echo(request),
             elapsed=partial(_seconds_since, time.monotonic()),
             clock=time.monotonic,
+            on_response=self._responses.append if incoming.client.keeps_responses else None,
         )
         exchange = Translation(
             self._choice.upstream.protocol, incoming.client, tools=outgoing.names, options=options

@@ -7,12 +7,11 @@ client gets the last bytes of the answer, so the client's next request always fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from ...model.events import Event
-from ...model.messages import Notice, Request
-from ...protocols.common.collect import collect
+from ...model.messages import Notice, Part, Request
 from ...routing.router import ChosenTarget
 from ...store import reasoning
 from ...store import responses as responses_state
@@ -62,24 +61,21 @@ async def save(
     incoming: IncomingRequest,
     restored: RestoredState,
     exchange: Translation,
-    events: Sequence[Event],
-    last: bytes,
+    parts: Sequence[Part],
+    response: dict[str, Any] | None,
 ) -> tuple[Notice, ...]:
-    """Save what the client's next request needs. `events` and `last` are the answer as the client gets it."""
+    """Save what the client's next request needs. `parts` and `response` are the answer as it gets it."""
     context, continued = restored.context, restored.continued
     request = incoming.request if continued is None else continued.request
-    # Most answers hold no reasoning. Collecting their parts would be wasted.
-    parts = collect(events).parts if reasoning.has_reasoning(events) else ()
     notices = await reasoning.stash(state.store, request, parts, context, exchange.receipts)
     if continued is not None:
         notices += await responses_state.record(
             state.store,
             continued,
-            last,
+            response,
             issuer=context.issuer,
             native=restored.kept_upstream,
             scope=incoming.scope,
-            answer=collect(events),
             memory=incoming.memory,
         )
     return notices

@@ -6,6 +6,8 @@ empty response in `previous_response_id` and sends only the user's input.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...model.events import End, Start, Stop, Usage, UsageSeen
 from ...protocols.base import AnswerContext
 from ...store import responses as responses_state
@@ -25,11 +27,14 @@ async def prewarm(state: State, incoming: IncomingRequest, reply: StreamReply) -
     continued = await responses_state.expand(
         state.store, request, incoming.previous, issuer=issuer, scope=scope, memory=memory
     )
-    context = AnswerContext(id=incoming.id, created=int(state.clock()), model=request.model)
+    written: list[dict[str, Any]] = []
+    context = AnswerContext(
+        id=incoming.id, created=int(state.clock()), model=request.model, on_response=written.append
+    )
     encoder = incoming.client.stream_encoder(context)
     answer = encoder.encode([Start(), UsageSeen(_NO_USAGE), End(Stop.END)])
     incoming.track.notices = await responses_state.record(
-        state.store, continued, answer, issuer=issuer, scope=scope, memory=memory
+        state.store, continued, written[0], issuer=issuer, scope=scope, memory=memory
     )
     reply.begin(incoming.track.notices)
     return await reply.end(answer)
