@@ -184,19 +184,19 @@ def test_held_events_without_text_are_limited(client: str, monkeypatch: pytest.M
 
 
 def test_a_bug_of_ours_in_mid_stream_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = attempt.Exchange.feed
+    feed = attempt.Translation.feed
 
-    def broken(self: attempt.Exchange, data: bytes) -> bytes:
+    def broken(self: attempt.Translation, data: bytes) -> bytes:
         if b"tool_calls" in data:
             raise ZeroDivisionError("secret-in-a-traceback")
         return feed(self, data)
 
-    monkeypatch.setattr(attempt.Exchange, "feed", broken)
+    monkeypatch.setattr(attempt.Translation, "feed", broken)
     for data in asyncio.run(_through_our_fault()):
         assert b"Dragoman failed because of a bug; the gateway's log has the details" in data
         assert data.endswith(b"0\r\n\r\n")
     # If even the error cannot be written, the connection breaks.
-    monkeypatch.setattr(attempt.Exchange, "fail", lambda *_: 1 / 0)
+    monkeypatch.setattr(attempt.Translation, "fail", lambda *_: 1 / 0)
     for data in asyncio.run(_through_our_fault()):
         assert not data.endswith(b"0\r\n\r\n")
 

@@ -108,8 +108,8 @@ def test_a_receipt_that_cannot_be_written_does_not_affect_others(caplog: pytest.
         async with before(ScriptedUpstream()) as gateway:
             for name in ("a", "b", "c"):
                 track = gateway.state.tap.begin(name, "anthropic")
-                track.model = "\udcff" if name == "b" else "m"
-                track.ended("ok", 200)
+                track.asked_for("\udcff" if name == "b" else "m")
+                track.ended(200)
             await gateway.state.ledger.close()
             store = gateway.state.store
             assert [bool(await store.receipt(name)) for name in ("a", "b", "c")] == [True, False, True]

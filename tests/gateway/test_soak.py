@@ -19,7 +19,7 @@ from support.wires import PROTOCOLS
 
 from dragoman.conform.scripted import BEHAVIOURS, serve
 from dragoman.conform.shape import UnreadableError
-from dragoman.gateway.exchange.handler import ExchangeHandler
+from dragoman.gateway.exchange.exchange import Exchange, Job
 
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))
@@ -99,14 +99,14 @@ class Soak:
 
 def test_no_memory_descriptor_or_exchange_leaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = 0
-    run = ExchangeHandler.run
+    run = Exchange.run
 
-    async def counted(self: ExchangeHandler) -> object:
+    async def counted(self: Exchange, job: Job) -> object:
         nonlocal started
         started += 1
-        return await run(self)
+        return await run(self, job)
 
-    monkeypatch.setattr(ExchangeHandler, "run", counted)
+    monkeypatch.setattr(Exchange, "run", counted)
 
     async def scene() -> None:
         url, stop = await serve(pace=0.01)

@@ -28,7 +28,7 @@ from .endpoints.count_tokens import count_tokens
 from .endpoints.inspector import routes as inspector_routes
 from .errors import busy, client_of, error_response, forbidden, from_refusal, internal_error
 from .exchange import sockets
-from .exchange.handler import ExchangeHandler
+from .exchange.answering import answer_request
 from .guard import refusal
 from .ids import new_id
 from .passthrough import endpoints as other_endpoints
@@ -137,7 +137,7 @@ def _exchange_handler(state: State, client: ClientProtocol) -> Handler:
     def answer(request: HttpRequest) -> Awaitable[HttpAnswer]:
         if state.running >= state.config.server.max_streams:
             return refuse()
-        return ExchangeHandler(state, client, request).run()
+        return answer_request(state, client, request)
 
     return answer
 

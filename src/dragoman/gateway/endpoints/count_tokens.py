@@ -120,17 +120,9 @@ async def _ask(
     url, body = asked
     betas = needed_betas(caller.betas, outgoing, wire.beta_header, target)
     headers = await state.keyring.headers(upstream, url, body=body, caller=key, betas=betas)
-    async with UpstreamCall(
-        state.pool,
-        upstream.name,
-        url,
-        body,
-        headers,
-        # Short: agents count before each request, and an estimate at once is better than a late number.
-        connect_timeout=5.0,
-        idle_timeout=15.0,
-        network=upstream.network,
-    ) as call:
+    # Short: agents count before each request, and an estimate at once is better than a late number.
+    hasty = msgspec.structs.replace(upstream, connect_timeout=5.0, idle_timeout=15.0)
+    async with UpstreamCall(state.pool, hasty, url, body, headers) as call:
         response = call.response = await call.send()
         if not 200 <= response.status < 300:
             raise UpstreamFailed(await call.read_error())

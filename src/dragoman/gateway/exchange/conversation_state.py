@@ -51,23 +51,23 @@ async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget)
     return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
 
 
-def needs_saving(restored: RestoredState, exchange: Translation) -> bool:
+def needs_saving(restored: RestoredState, translation: Translation) -> bool:
     """May the answer hold anything to save? An answer of plain text does not."""
-    return restored.continued is not None or bool(exchange.receipts) or not exchange.text_only
+    return restored.continued is not None or bool(translation.receipts) or not translation.text_only
 
 
 async def save(
     state: State,
     incoming: IncomingRequest,
     restored: RestoredState,
-    exchange: Translation,
+    translation: Translation,
     parts: Sequence[Part],
     response: dict[str, Any] | None,
 ) -> tuple[Notice, ...]:
     """Save what the client's next request needs. `parts` and `response` are the answer as it gets it."""
     context, continued = restored.context, restored.continued
     request = incoming.request if continued is None else continued.request
-    notices = await reasoning.stash(state.store, request, parts, context, exchange.receipts)
+    notices = await reasoning.stash(state.store, request, parts, context, translation.receipts)
     if continued is not None:
         notices += await responses_state.record(
             state.store,

@@ -95,7 +95,7 @@ async def _without_images(
 ) -> tuple[Request, tuple[Notice, ...]]:
     config = state.config.images
     target = config.describe_with
-    describe = partial(_describe, state, config.timeout, incoming.count)
+    describe = partial(_describe, state, config.timeout, incoming.exchange.count_side_question)
     strict = choice.target.strict
     return await images.replace_images(
         request, target, state.descriptions, describe, scope=incoming.scope, strict=strict

@@ -33,8 +33,10 @@ async def prewarm(state: State, incoming: IncomingRequest, reply: StreamReply) -
     )
     encoder = incoming.client.stream_encoder(context)
     answer = encoder.encode([Start(), UsageSeen(_NO_USAGE), End(Stop.END)])
-    incoming.track.notices = await responses_state.record(
+    notices = await responses_state.record(
         state.store, continued, written[0], issuer=issuer, scope=scope, memory=memory
     )
-    reply.begin(incoming.track.notices)
+    incoming.track.add_notices(*notices)
+    incoming.track.succeeded()
+    reply.begin()
     return await reply.end(answer)

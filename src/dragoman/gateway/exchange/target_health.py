@@ -50,13 +50,16 @@ class TargetHealth:
     async def try_keys(
         self,
         choice: ChosenTarget,
-        conversation: Callable[[], str],
+        conversation: Callable[[], str] | None,
         ask: Callable[[ChosenTarget], Awaitable[T | Failed]],
     ) -> T | Failed:
-        """Try one target with its keys, until one of them is not the reason for a failure."""
+        """Try one target with its keys, until one of them is not the reason for a failure.
+
+        Without a `conversation`, only the first key is tried.
+        """
         state, upstream = self._state, choice.upstream
         self.key = None
-        if not upstream.each_key:
+        if not upstream.each_key or conversation is None:
             return await ask(choice)
         *others, last = await ordered_keys(state, upstream, choice.key, conversation)
         for key in others:

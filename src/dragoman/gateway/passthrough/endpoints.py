@@ -1,4 +1,4 @@
-"""The routes of the other endpoints of all protocols (`handler.py`)."""
+"""The routes of the other endpoints of all protocols (`passing.py`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from ...protocols.facts import OtherEndpoint
 from ...protocols.registry import served_protocols
 from ...transport.server import Handler, HttpAnswer, HttpRequest, Route
 from ..errors import busy, client_of, error_response
+from ..exchange.exchange import Exchange
 from ..ids import new_id
 from ..state import State
-from .handler import PassThrough
+from .passing import PassJob
 
 _Served = tuple[ClientProtocol, OtherEndpoint, str]
 """A protocol, its endpoint, and the root of the path at which the gateway serves it."""
@@ -34,6 +35,7 @@ def _handler(state: State, served: list[_Served]) -> Handler:
         client, endpoint, root = next((one for one in served if one[0].name == name), served[0])
         if state.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
-        return await PassThrough(state, client, endpoint, root, http).run()
+        exchange = Exchange(state, client, http)
+        return await exchange.run(PassJob(exchange, endpoint, root))
 
     return answer

@@ -23,7 +23,6 @@ from ...transport.client import (
     CannotConnect,
     ConnectTimeout,
     HttpError,
-    Network,
     NoDescriptor,
     OpenClient,
     ProxyRefused,
@@ -73,46 +72,30 @@ class Pool:
 
 
 class UpstreamCall:
-    """One request to the upstream `name`, usually a POST.
+    """One request to an upstream, usually a POST.
 
     Use it with `async with`. The exit releases or closes the connection, and raises a transport error as
     `UpstreamFailed`.
     """
 
     __slots__ = (
-        "_body",
-        "_client",
-        "_connect_timeout",
-        "_idle_timeout",
-        "_method",
-        "_name",
-        "_network",
-        "_url",
-        "error_body",
-        "headers",
-        "response",
-    )
+        "_body", "_client", "_headers", "_method", "_upstream", "_url", "error_body", "response",
+    )  # fmt: skip
 
     def __init__(
         self,
         pool: Pool,
-        name: str,
+        upstream: UpstreamConfig,
         url: str,
         body: bytes | Upload,
         headers: Mapping[str, str],
-        connect_timeout: float,
-        idle_timeout: float,
-        network: Network,
         method: str = "POST",
     ) -> None:
         self._client = pool.client
-        self._name = name
+        self._upstream = upstream
         self._url = url
         self._body = body
-        self.headers = headers
-        self._connect_timeout = connect_timeout
-        self._idle_timeout = idle_timeout
-        self._network = network
+        self._headers = headers
         self._method = method
         self.response: Response | None = None
         """Set by the caller of `send`, so that the exit can close it."""
@@ -142,11 +125,11 @@ class UpstreamCall:
         return self._client.request(
             self._method,
             self._url,
-            self.headers,
+            self._headers,
             body,
-            self._connect_timeout,
-            self._idle_timeout,
-            self._network,
+            self._upstream.connect_timeout,
+            self._upstream.idle_timeout,
+            self._upstream.network,
         )
 
     async def read_error(self) -> Failed:
@@ -173,7 +156,7 @@ class UpstreamCall:
         return Redactor().scrub(data, self._secrets())
 
     def _secrets(self) -> tuple[Secret, ...]:
-        return sent_secrets(self.headers, self._url)
+        return sent_secrets(self._headers, self._url)
 
     def _redirected(self, status: int, location: str) -> Failed:
         try:
@@ -181,22 +164,21 @@ class UpstreamCall:
         except ValueError:
             where = "an invalid address"
         message = (
-            f"{self._name} redirects to {where} (HTTP {status}), and Dragoman sends no credential to "
-            "another address; set its base_url to the new address"
+            f"{self._upstream.name} redirects to {where} (HTTP {status}), and Dragoman sends no credential "
+            "to another address; set its base_url to the new address"
         )
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
     def failed(self, error: Exception) -> UpstreamFailed:
-        name = self._name
+        name = self._upstream.name
         again = True
         match error:
             case ConnectTimeout():
-                message = (
-                    f"{name} accepts no connection within {self._connect_timeout:g} seconds (connect_timeout)"
-                )
+                waited = f"{self._upstream.connect_timeout:g} seconds (connect_timeout)"
+                message = f"{name} accepts no connection within {waited}"
                 kind, code = FailureKind.TIMEOUT, "timeout"
             case TimeoutError():
-                message = f"{name} sent nothing for {self._idle_timeout:g} seconds (idle_timeout)"
+                message = f"{name} sent nothing for {self._upstream.idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
                 again = False  # the client has waited long: another target is more likely to answer in time
             case NoDescriptor():  # a limit of this machine; a retry needs a descriptor as well

@@ -93,8 +93,8 @@ def detail(track: Track, shorten: Shorten | None = None) -> Detail:
 def _attempt(one: AttemptTrack) -> AttemptDetail:
     failure = one.failure
     return AttemptDetail(
-        target=one.target,
-        why=one.why,
+        target=one.choice.key,
+        why=one.choice.why,
         outcome=failure.kind.value if failure else "running" if one.seconds is None else "ok",
         error=failure.message if failure else None,
         status=failure.status if failure else None,
