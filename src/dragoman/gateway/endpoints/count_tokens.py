@@ -123,9 +123,7 @@ async def _ask(
     # Short: agents count before each request, and an estimate at once is better than a late number.
     hasty = msgspec.structs.replace(upstream, connect_timeout=5.0, idle_timeout=15.0)
     async with UpstreamCall(state.pool, hasty, url, body, headers) as call:
-        response = call.response = await call.send()
-        if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.read_error())
+        response = await call.send()
         answer = msgspec.json.decode(await response.read(_MAX_ANSWER))
     count = answer.get(counting.member) if is_object(answer) else None
     return count if isinstance(count, int) else None

@@ -19,8 +19,8 @@ from ...wire.surrogates import replace_lone_surrogates
 from ..conversation import conversation_of, opening_words, session_id
 from ..errors import body_refused, error_response
 from ..state import State
-from .attempt import AnswerAttempt
-from .exchange import Exchange
+from .answer_attempt import AnswerAttempt
+from .exchange import Exchange, Job
 from .incoming_request import IncomingRequest
 from .prewarm import prewarm
 from .reply import Reply, StreamReply, WholeReply, answer_headers
@@ -33,12 +33,9 @@ async def answer_request(state: State, client: ClientProtocol, http: HttpRequest
     return await exchange.run(AnswerJob(exchange))
 
 
-class AnswerJob:
+class AnswerJob(Job):
     """Answers one request of a client. `Exchange` runs it."""
 
-    __slots__ = ("_attempt", "_exchange", "_incoming", "_reply")
-
-    may_send_again = True
     _incoming: IncomingRequest
 
     def __init__(self, exchange: Exchange) -> None:

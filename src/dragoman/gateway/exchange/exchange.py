@@ -18,7 +18,7 @@ from ...model.errors import DragomanError
 from ...model.events import Failed, Usage
 from ...model.messages import Request
 from ...observe.tracing import AttemptTrace, ExchangeTrace, traced
-from ...protocols.base import ClientProtocol, Target
+from ...protocols.base import ClientProtocol
 from ...protocols.common import failures
 from ...protocols.common.collect import Answer
 from ...protocols.common.failures import UpstreamFailed
@@ -33,9 +33,10 @@ from ..ids import new_id
 from ..state import State
 from ..upstreams.keyring import OutgoingHeaders
 from .accounting import account, count_attempt, count_failure, count_side_question
+from .attempt import Attempt
 from .searching import CannotSearch
 from .spending import Spending
-from .target_health import UNAUTHORIZED, Attempted, TargetHealth, belongs_to_target
+from .target_health import UNAUTHORIZED, TargetHealth, belongs_to_target
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -43,58 +44,26 @@ log = logging.getLogger("dragoman.gateway")
 _CLIENT_CLOSED_REQUEST = 499
 
 
-class Attempt(Attempted, Protocol):
-    """One request to one target, with one key."""
-
-    async def run(self, refused: OutgoingHeaders | None) -> None:
-        """Ask the upstream, and give the client its answer except the end.
-
-        Raises `UpstreamFailed` only while the client has got nothing. `refused` are the headers that this
-        upstream has just answered with 401 or 403: they make the keyring read the credential again.
-        """
-
-    @property
-    def failure(self) -> Failed | None:
-        """The failure that broke off an answer of which the client has got a part."""
-
-    def would_differ(self, target: Target) -> bool:
-        """Would the request's bytes be different if it were written for `target`?"""
-        ...
-
-    def count(self, *, left: bool) -> Usage:
-        """Count what was used for the limits of the key, and return the upstream's own counts.
-
-        `left`: the client did not wait for the end.
-        """
-        ...
-
-    async def finish(self) -> HttpAnswer:
-        """Send the end of the answer."""
-        ...
-
-
 class Job(Protocol):
     """What is done for one kind of request: an answer is translated, or bytes are passed."""
 
     @property
+    def answer(self) -> Answer | None:
+        """What the client got of a translated answer."""
+
+    @property
     def retries(self) -> int:
         """How often a target is tried again after a temporary failure."""
-        ...
+        return 0
 
     @property
     def may_send_again(self) -> bool:
         """Is the request still here, so that another target or key can get it?"""
-        ...
+        return True
 
     @property
     def conversation(self) -> Callable[[], str] | None:
         """The conversation that decides which of an upstream's keys is used first. None: always the first."""
-        ...
-
-    @property
-    def answer(self) -> Answer | None:
-        """What the client got of a translated answer."""
-        ...
 
     async def serve(self) -> HttpAnswer:
         """Read the request, check what its key may do, and serve it: with `Exchange.try_targets`."""
@@ -112,7 +81,6 @@ class Job(Protocol):
 
     def abort(self) -> HttpAnswer | None:
         """Break off an answer that has begun. None: the client has got nothing."""
-        ...
 
     def close(self) -> None:
         """The exchange is over, however it ended."""

@@ -50,9 +50,7 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     events: list[Event] = []
     translation.tap = events.extend
     async with UpstreamCall(state.pool, upstream, url, body, headers) as call:
-        response = call.response = await call.send()
-        if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.read_error())
+        response = await call.send()
         received = 0
         while not translation.over and (chunk := await response.chunk()):
             received += len(chunk)

@@ -22,7 +22,7 @@ from ..state import State
 from ..upstreams.keyring import NO_OUTGOING_HEADERS
 
 if TYPE_CHECKING:
-    from .attempt import AnswerAttempt
+    from .answer_attempt import AnswerAttempt
 
 
 class CannotCount(DragomanError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -13,8 +13,8 @@ from ...routing.health import TARGET_SPECIFIC, TRANSIENT, backoff
 from ...routing.key_order import cooldown
 from ...routing.router import ChosenTarget
 from ..state import State
-from ..upstreams.keyring import OutgoingHeaders
 from ..upstreams.keys import KeyInUse, all_keys_failed, ordered_keys
+from .attempt import Attempt
 
 T = TypeVar("T")
 
@@ -27,14 +27,6 @@ _MAX_RETRY_DELAY = 5.0
 def belongs_to_target(failure: Failed) -> bool:
     """May another target succeed? If not, the request itself is wrong, so it fails at every target."""
     return failure.kind in TRANSIENT or failure.kind in TARGET_SPECIFIC
-
-
-class Attempted(Protocol):
-    """What an attempt at a target shows about its key."""
-
-    sent_headers: OutgoingHeaders
-    has_no_key: bool
-    """The credential could not be read, so nothing was sent."""
 
 
 class TargetHealth:
@@ -86,7 +78,7 @@ class TargetHealth:
         if self.key is not None:
             self.key.abandoned()
 
-    def succeeded(self, choice: ChosenTarget, attempt: Attempted) -> None:
+    def succeeded(self, choice: ChosenTarget, attempt: Attempt) -> None:
         health = self._state.health
         if health.failing:
             health.succeeded(choice.key)
@@ -94,7 +86,7 @@ class TargetHealth:
                 self.key.sent(attempt.sent_headers.credential)
                 self.key.succeeded()
 
-    def failed(self, choice: ChosenTarget, failure: Failed, attempt: Attempted) -> bool:
+    def failed(self, choice: ChosenTarget, failure: Failed, attempt: Attempt) -> bool:
         """Count a failure if the target, or its key, caused it. Returns whether it did."""
         health, key = self._state.health, self.key
         wait = 0.0 if failure.used_up and failure.retry_after is None else failure.retry_after
@@ -112,7 +104,7 @@ class TargetHealth:
         health.abandoned(choice.key)
         return False
 
-    async def may_be_renewed(self, choice: ChosenTarget, attempt: Attempted) -> bool:
+    async def may_be_renewed(self, choice: ChosenTarget, attempt: Attempt) -> bool:
         """Is a refused key worth another try? While other keys are left, only if it has changed."""
         if self.key is None or self.key.is_last:
             return True
@@ -127,7 +119,7 @@ class TargetHealth:
         return msgspec.structs.replace(failure, message=message)
 
     def retry_delay(
-        self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempted, tries: int, retries: int
+        self, choice: ChosenTarget, failed: UpstreamFailed, attempt: Attempt, tries: int, retries: int
     ) -> float | None:
         """Seconds to wait before the same target is tried again. None: do not retry it."""
         failure = failed.failure

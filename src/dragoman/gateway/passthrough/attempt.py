@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ...credentials import CredentialError
-from ...model.events import NO_USAGE, Failed, Usage
-from ...protocols.base import Target
-from ...protocols.common import failures
+from ...model.events import NO_USAGE, Usage
+from ...observe.tracing import AttemptTrace
 from ...protocols.common.failures import UpstreamFailed
 from ...routing.router import ChosenTarget
 from ...transport.client import Response, Upload
 from ...transport.server import HttpAnswer, HttpResponse, Stream
+from ..exchange.attempt import KEPT, Attempt
 from ..exchange.exchange import Exchange
 from ..exchange.reply import answer_headers
 from ..upstreams.call import UpstreamCall
-from ..upstreams.keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
+from ..upstreams.keyring import OutgoingHeaders
 from .links import gateway_url, to_gateway_url, with_gateway_urls, with_key
 from .ownership import Ownership
 from .request import PassedRequest
@@ -23,29 +22,27 @@ _ANSWERED = (
     "last-modified", "retry-after",
 )  # fmt: skip
 """The upstream's headers that pass to the client."""
-_KEPT = 1024 * 1024
-"""Bytes of a body that the ring and recordings keep. A longer one is only counted: a file would displace
-everything else."""
 _LARGEST_READ = 16 * 1024 * 1024
 """Bytes of an answer that is searched for token counts, or for URLs."""
 
 
-class PassAttempt:
-    """One attempt at one target."""
+class PassAttempt(Attempt):
+    """One attempt to pass a request to one target."""
 
     def __init__(
-        self, exchange: Exchange, passed: PassedRequest, owned: Ownership | None, choice: ChosenTarget
+        self,
+        exchange: Exchange,
+        passed: PassedRequest,
+        owned: Ownership | None,
+        choice: ChosenTarget,
+        trace: AttemptTrace | None,
     ) -> None:
         """`owned`: the answer names files or batches, and the client may see its own only."""
-        self.sent_headers = NO_OUTGOING_HEADERS
-        self.has_no_key = False
-        self.failure: Failed | None = None
+        super().__init__(exchange, choice, trace)
         self.refusal: HttpResponse | None = None
         """The upstream's own error, as it is."""
-        self._exchange = exchange
         self._passed = passed
         self._owned = owned
-        self._choice = choice
         self._answer: HttpAnswer | None = None
         """The answer, as far as the client may have it."""
         self._body: bytes | None = None
@@ -53,40 +50,34 @@ class PassAttempt:
 
     async def run(self, refused: OutgoingHeaders | None) -> None:
         exchange, upstream, passed = self._exchange, self._choice.upstream, self._passed
-        state, track, method = exchange.state, exchange.track, exchange.http.method
         url = passed.url(self._choice)
-        body = passed.body_for(self._choice, state.config.server.max_upload)
-        headers = self.sent_headers = await self._headers(url, body, refused)
-        kept = recordable(body) if isinstance(body, bytes) else b""
-        track.record_upstream_request(
-            headers.redacted_url,
-            headers.redacted,
-            kept,
-            None,
-            again=False,
-            key=headers.credential,
-            secrets=headers.secrets,
+        body = passed.body_for(self._choice, self._state.config.server.max_upload)
+        headers = self._state.keyring.passing_headers(
+            upstream,
+            url,
+            method=exchange.http.method,
+            body=body if isinstance(body, bytes) else None,
+            passed=passed.headers(uploads=isinstance(body, Upload)),
+            refused=refused,
+            caller=exchange.identity.key,
+            betas=exchange.caller.betas,
         )
+        call = await self._call(url, body, headers)
         try:
-            async with UpstreamCall(state.pool, upstream, url, body, headers, method) as call:
-                response = call.response = await call.send()
-                track.record_upstream_status(response.status)
-                if not 200 <= response.status < 300:
-                    failure = await call.read_error()
-                    track.record_upstream_bytes(call.error_body)
-                    if response.status >= 400:
-                        error, answered = call.redact_bytes(call.error_body), self._answer_headers(response)
-                        self.refusal = HttpResponse(error, status=response.status, headers=answered)
-                    raise UpstreamFailed(failure)
-                self._body = await self._pass(response)
+            async with call:
+                self._body = await self._pass(await call.send())
         except UpstreamFailed as error:
             if self.abort() is None:
+                self._keep_refusal(call)
                 raise
             self.failure = error.failure
-            track.attempt_failed(error.failure)
+            self._track.attempt_failed(error.failure)
 
-    def would_differ(self, target: Target) -> bool:
-        return False
+    def _keep_refusal(self, call: UpstreamCall) -> None:
+        response = call.response
+        if response is not None and response.status >= 400:
+            body, headers = call.redact_bytes(call.error_body), self._answer_headers(response)
+            self.refusal = HttpResponse(body, status=response.status, headers=headers)
 
     def count(self, *, left: bool) -> Usage:
         endpoint, choice = self._passed.endpoint, self._choice
@@ -95,7 +86,7 @@ class PassAttempt:
         usage = endpoint.usage(self._body)
         self._exchange.spending.count_passed(choice.upstream, choice.model, usage)
         if not usage.known:
-            self._exchange.track.count_unknown()
+            self._track.count_unknown()
         return usage
 
     async def finish(self) -> HttpAnswer:
@@ -112,27 +103,6 @@ class PassAttempt:
             self._exchange.http.sink.abort()
         return self._answer
 
-    async def _headers(
-        self, url: str, body: bytes | Upload, refused: OutgoingHeaders | None
-    ) -> OutgoingHeaders:
-        exchange = self._exchange
-        try:
-            return await exchange.state.keyring.passing_headers(
-                self._choice.upstream,
-                url,
-                method=exchange.http.method,
-                body=body if isinstance(body, bytes) else None,
-                passed=self._passed.headers(uploads=isinstance(body, Upload)),
-                refused=refused,
-                caller=exchange.identity.key,
-                betas=exchange.caller.betas,
-            )
-        except CredentialError as error:
-            if error.fault == "client":
-                raise
-            self.has_no_key = True
-            raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
-
     def _answer_headers(self, response: Response) -> dict[str, str]:
         """The upstream's headers that pass to the client."""
         exchange, endpoints, gateway = self._exchange, self._exchange.client.endpoints, self._gateway
@@ -148,7 +118,7 @@ class PassAttempt:
 
     @property
     def _gateway(self) -> str:
-        return gateway_url(self._exchange.http, secure=self._exchange.state.config.server.tls is not None)
+        return gateway_url(self._exchange.http, secure=self._state.config.server.tls is not None)
 
     async def _pass(self, response: Response) -> bytes:
         """Pass the upstream's answer to the client while it arrives. Returns it, unless it is too long."""
@@ -178,14 +148,9 @@ class PassAttempt:
 
     def _record(self, chunk: bytes, size: int) -> int:
         """Record a piece of the answer, after `size` bytes. Returns the size with it."""
-        track = self._exchange.track
-        if size + len(chunk) <= _KEPT:
-            track.record_upstream_bytes(chunk)
-            track.record_client_bytes(chunk)
+        if size + len(chunk) <= KEPT:
+            self._track.record_upstream_bytes(chunk)
+            self._track.record_client_bytes(chunk)
         else:
-            track.count_unrecorded(len(chunk))
+            self._track.count_unrecorded(len(chunk))
         return size + len(chunk)
-
-
-def recordable(body: bytes) -> bytes:
-    return body if len(body) <= _KEPT else b""

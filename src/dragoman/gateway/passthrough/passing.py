@@ -18,9 +18,10 @@ from ...protocols.facts import OtherEndpoint
 from ...routing.router import ChosenTarget
 from ...transport.server import HttpAnswer, NotFound, RefusedRequest
 from ..errors import body_refused, error_response, from_refusal
-from ..exchange.exchange import Exchange
+from ..exchange.attempt import recordable
+from ..exchange.exchange import Exchange, Job
 from ..exchange.reply import answer_headers
-from .attempt import PassAttempt, recordable
+from .attempt import PassAttempt
 from .named_model import model_in
 from .ownership import Ownership, shares_account
 from .request import PassedRequest
@@ -29,12 +30,11 @@ from .routes import NotPassed, choices
 _BYTES_PER_TOKEN = 4  # a rough estimate, which the count in the answer replaces
 
 
-class PassJob:
-    """Passes one request to an upstream as it is. `Exchange` runs it."""
+class PassJob(Job):
+    """Passes one request to an upstream as it is. `Exchange` runs it.
 
-    retries = 0
-    """SDKs retry by themselves, and an image or a file twice costs twice."""
-    answer = None
+    There are no retries: SDKs retry by themselves, and an image or a file twice costs twice.
+    """
 
     def __init__(self, exchange: Exchange, endpoint: OtherEndpoint, root: str) -> None:
         """`root` is the part of the path that `endpoint.path` comes after."""
@@ -99,7 +99,7 @@ class PassJob:
 
     def attempt(self, choice: ChosenTarget, trace: AttemptTrace | None) -> PassAttempt:
         owned = self._ownership if self._endpoint.names else None
-        self._attempt = PassAttempt(self._exchange, self._passed, owned, choice)
+        self._attempt = PassAttempt(self._exchange, self._passed, owned, choice, trace)
         return self._attempt
 
     def body_refused(self, error: RefusedRequest) -> Failed:
@@ -121,6 +121,3 @@ class PassJob:
 
     def abort(self) -> HttpAnswer | None:
         return None if self._attempt is None else self._attempt.abort()
-
-    def close(self) -> None:
-        """Nothing is open."""

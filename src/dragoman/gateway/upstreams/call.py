@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from urllib.parse import urljoin
 
@@ -14,7 +14,7 @@ import msgspec
 from ...config.types import UpstreamConfig
 from ...credentials.secret import Secret
 from ...model.events import Failed, FailureKind
-from ...observe.tap import Redactor, sent_secrets
+from ...observe.tap import Redactor, Track, sent_secrets
 from ...protocols.common import failures
 from ...protocols.common.failures import UpstreamFailed
 from ...routing.retry_after import retry_delay
@@ -79,7 +79,7 @@ class UpstreamCall:
     """
 
     __slots__ = (
-        "_body", "_client", "_headers", "_method", "_upstream", "_url", "error_body", "response",
+        "_body", "_client", "_headers", "_method", "_track", "_upstream", "_url", "error_body", "response",
     )  # fmt: skip
 
     def __init__(
@@ -90,15 +90,17 @@ class UpstreamCall:
         body: bytes | Upload,
         headers: Mapping[str, str],
         method: str = "POST",
+        track: Track | None = None,
     ) -> None:
+        """`track` records the answer's status, and the body of an error."""
         self._client = pool.client
         self._upstream = upstream
         self._url = url
         self._body = body
         self._headers = headers
         self._method = method
+        self._track = track
         self.response: Response | None = None
-        """Set by the caller of `send`, so that the exit can close it."""
         self.error_body = b""
         """The body of an HTTP error, as far as it was read."""
 
@@ -119,10 +121,10 @@ class UpstreamCall:
         if isinstance(error, HttpError):
             raise self.failed(error.with_traceback(None)) from None
 
-    def send(self) -> Awaitable[Response]:
-        """Send the request, once. Returns when the head of the response is here."""
+    async def send(self) -> Response:
+        """Send the request, once. Returns when the head of a successful response is here."""
         body, self._body = self._body, b""  # a long answer must not hold a large request in memory
-        return self._client.request(
+        response = self.response = await self._client.request(
             self._method,
             self._url,
             self._headers,
@@ -131,11 +133,18 @@ class UpstreamCall:
             self._upstream.idle_timeout,
             self._upstream.network,
         )
+        if self._track is not None:
+            self._track.record_upstream_status(response.status)
+        if 200 <= response.status < 300:
+            return response
+        failure = await self._read_error(response)
+        if self._track is not None:
+            self._track.record_upstream_bytes(self.error_body)
+        # A redirect is the same at the next try.
+        raise UpstreamFailed(failure, retryable=response.status >= 400)
 
-    async def read_error(self) -> Failed:
+    async def _read_error(self, response: Response) -> Failed:
         """Read the body of an HTTP error, and turn it into a failure."""
-        response = self.response
-        assert response is not None
         if 300 <= response.status < 400:
             return self._redirected(response.status, response.headers.get("location", ""))
         self.error_body = await _error_body(response)
