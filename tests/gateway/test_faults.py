@@ -78,7 +78,7 @@ def test_a_fault_before_the_answer_is_a_status_and_a_body(fault: str, client: st
         async with before(upstream) as gateway:
             for got in await ask_all(gateway, client, "m"):
                 assert word in got.is_refusal(status)
-            assert gateway.state.running == 0
+            assert gateway.state.lifecycle.running == 0
             # Only a 401 is retried: the token may have been rotated.
             twice = status in (401, 403)
             assert len(upstream.seen) == 8 * (1 + twice)

@@ -45,7 +45,7 @@ def test_a_cut_stream_ends_in_an_error(model: str, client: str) -> None:
                 assert got.said["tool_calls"] == [] or client != "gemini"
                 expected = {"demo-error": "broke down", "demo-stall": "(idle_timeout)"}.get(model, "broke")
                 assert expected in message
-            assert gateway.state.running == 0
+            assert gateway.state.lifecycle.running == 0
             kinds = {"demo-error": "server", "demo-stall": "timeout"}
             assert gateway.total("requests", outcome=kinds.get(model, "upstream")) == 4
             assert gateway.total("failures") == 4

@@ -83,7 +83,7 @@ def test_a_restart_under_load_loses_nothing(own: services.Postgres, end: str) ->
                 return done
 
             clients = [asyncio.ensure_future(client()) for _ in range(3)]
-            assert await soon(lambda: len(gateway.state.ledger.pending) > 0, 20)  # the load is there
+            assert await soon(lambda: len(gateway.state.observed.ledger.pending) > 0, 20)  # the load is there
             await asyncio.to_thread(getattr(own, end))
             await asked(gateway, 3)
             assert await soon(lambda: bool(gateway.state.store.problem), 10)
@@ -132,7 +132,7 @@ def test_what_waits_has_a_bound_and_what_is_lost_is_counted(
             await asked(gateway, 2)
             await settled(gateway)
             await asyncio.to_thread(own.kill)
-            ledger = gateway.state.ledger
+            ledger = gateway.state.observed.ledger
             count = 2
             while not ledger.lost:
                 await asked(gateway, 10)

@@ -84,7 +84,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
     async def metrics(request: HttpRequest) -> HttpResponse:
         if not identity_of(state.keys, request).sees_all:
             return error_response(client_of(request), forbidden(_ADMINS_ONLY), new_id())
-        return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)
+        return HttpResponse(state.observed.metrics.page(), content_type=CONTENT_TYPE)
 
     return [
         Route("GET", "/", hello),
@@ -135,7 +135,7 @@ def _exchange_handler(state: State, client: ClientProtocol) -> Handler:
         return error_response(client, busy(), new_id())
 
     def answer(request: HttpRequest) -> Awaitable[HttpAnswer]:
-        if state.running >= state.config.server.max_streams:
+        if state.lifecycle.running >= state.config.server.max_streams:
             return refuse()
         return answer_request(state, client, request)
 
@@ -151,7 +151,7 @@ def _count_handler(state: State, client: ClientProtocol) -> Handler:
 
 def _compact_handler(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
     async def answer(request: HttpRequest) -> HttpAnswer:
-        if state.running >= state.config.server.max_streams:
+        if state.lifecycle.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
         return await compact(state, client, compaction, request)
 

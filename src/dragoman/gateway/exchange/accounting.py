@@ -43,8 +43,8 @@ def _count(
     cost = state.prices.cost(upstream, model, usage, track.at)
     track.count(usage, cost)
     counters: tuple[UsageMetrics, ...] = (
-        state.metrics.target(client, upstream.name, model).usage,
-        state.metrics.key(track.key),
+        state.observed.metrics.target(client, upstream.name, model).usage,
+        state.observed.metrics.key(track.key),
     )
     for counter in counters:
         counter.count(usage, cost)
@@ -52,7 +52,7 @@ def _count(
 
 def count_failure(state: State, choice: ChosenTarget, failure: Failed) -> None:
     """Count a failed attempt."""
-    state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
+    state.observed.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
 
 
 def account(state: State, track: Track, trace: ExchangeTrace | None, answer: Answer | None) -> None:
@@ -62,7 +62,7 @@ def account(state: State, track: Track, trace: ExchangeTrace | None, answer: Ans
     """
     choice, attempt = track.choice, track.attempts[-1] if track.attempts else None
     upstream = "" if choice is None else choice.upstream.name
-    counters = state.metrics.target(track.client, upstream, "" if choice is None else choice.model)
+    counters = state.observed.metrics.target(track.client, upstream, "" if choice is None else choice.model)
     counters.ended(track.outcome)
     counters.duration.observe(track.seconds)
     first_event = None if attempt is None else attempt.first_event
@@ -70,10 +70,10 @@ def account(state: State, track: Track, trace: ExchangeTrace | None, answer: Ans
         counters.first_event.observe(first_event)
     mended = 0
     for receipt in track.receipts:
-        state.metrics.calls.labels(upstream, receipt.outcome).inc()
+        state.observed.metrics.calls.labels(upstream, receipt.outcome).inc()
         mended += len(receipt.rules)
         for rule in receipt.rules:
-            state.metrics.rules.labels(rule).inc()
+            state.observed.metrics.rules.labels(rule).inc()
     if trace is not None:
         trace.ended(_trace_summary(track, answer, first_event, mended))
     level = logging.INFO if track.outcome in _GOOD else logging.WARNING
@@ -94,7 +94,7 @@ def _log(state: State, track: Track, mended: int, level: int) -> None:
             "key": track.key or None,
             "profile": track.profile or UNKNOWN.name,
             "outcome": track.outcome,
-            "error": state.redactor.scrub_text(failure.message, track.secrets) if failure else None,
+            "error": state.observed.redactor.scrub_text(failure.message, track.secrets) if failure else None,
             "seconds": round(track.seconds, 3),
             "input": usage.prompt if usage.known else None,
             "output": usage.output,

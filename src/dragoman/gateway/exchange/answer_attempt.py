@@ -86,7 +86,7 @@ class AnswerAttempt(Attempt):
         request = ready.request
         if ready.search is not None:
             self._search = SearchRunner(
-                state.config.search, ready.search, state.pool, state.env, track.add_notices
+                state.config.search, ready.search, state.upstreams.pool, state.env, track.add_notices
             )
         outgoing = self._wire.write_request(request, choice.target)
         self._written = request, outgoing
@@ -209,7 +209,7 @@ class AnswerAttempt(Attempt):
         choice, exchange, upstream = self._choice, self._exchange, self._choice.upstream
         betas = needed_betas(exchange.caller.betas, outgoing, self._wire.beta_header, choice.target)
         url, body = build_request(upstream, choice.model, outgoing, choice.params, betas)
-        headers = self._state.keyring.headers(
+        headers = self._state.upstreams.keyring.headers(
             upstream, url, body=body, refused=refused, caller=exchange.identity.key, betas=betas
         )
         call = await self._call(url, body, headers, self._setup, again=again)

@@ -89,7 +89,7 @@ class AnswerJob(Job):
         exchange.identity.identity.check_model(request.model)
         await exchange.spending.reserve(
             request,
-            lambda: state.choices(
+            lambda: state.upstreams.choices(
                 request.model,
                 lambda: conversation_of(request, exchange.caller.session),
                 lambda: RequestTraits(request, profile),

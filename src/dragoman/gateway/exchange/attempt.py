@@ -92,7 +92,7 @@ class Attempt:
         )
         upstream, method = self._choice.upstream, self._exchange.http.method if setup is None else "POST"
         traced = sent if self._trace is None else {**sent, **self._trace.headers}
-        return UpstreamCall(self._state.pool, upstream, url, body, traced, method, self._track)
+        return UpstreamCall(self._state.upstreams.pool, upstream, url, body, traced, method, self._track)
 
 
 def recordable(body: bytes | Upload) -> bytes:

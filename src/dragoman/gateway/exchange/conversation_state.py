@@ -38,11 +38,16 @@ async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget)
     """Put stored responses, and the reasoning of this upstream, back into the client's request."""
     continued = await _continued(state, incoming, choice) if incoming.client.keeps_responses else None
     request = incoming.request if continued is None else continued.request
-    context = state.reasoning_context(
-        incoming.client.name,
-        choice.upstream,
-        incoming.scope,
-        reasoning.asks_for_reasoning(incoming.request),
+    client, upstream = incoming.client.name, choice.upstream
+    context = ReasoningContext(
+        client=client,
+        issuer=upstream.name,
+        scope=incoming.scope,
+        wants_unsealed=upstream.facts.reasoning_field is not None,
+        same_protocol=upstream.protocol == client,
+        client_asked=reasoning.asks_for_reasoning(incoming.request),
+        # With one upstream of the client's protocol, every seal can only be from that upstream.
+        track_issuers=state.upstreams.protocols[client] > 1,
     )
     kept_upstream = continued is not None and _kept_upstream(incoming, choice)
     if reasoning.needs_no_restore(request):

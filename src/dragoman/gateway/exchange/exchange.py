@@ -95,19 +95,19 @@ class Exchange:
         self.state = state
         self.client = client
         self.http = http
-        self.track = state.tap.begin(new_id(), client.name)
+        self.track = state.observed.tap.begin(new_id(), client.name)
         self.caller = Caller(http)
         self.identity = NOBODY
         """Who sends the request. Known when the job serves it."""
         self.spending = Spending(state, self.track)
         self.trace: ExchangeTrace | None = None
-        self._health = TargetHealth(state)
+        self._health = TargetHealth(state.upstreams)
 
     async def run(self, job: Job) -> HttpAnswer:
         """Serve the request. Metrics, log and receipt are written however it ends."""
         state, track = self.state, self.track
-        state.running += 1
-        state.metrics.open.inc()
+        state.lifecycle.running += 1
+        state.observed.metrics.open.inc()
         status = _CLIENT_CLOSED_REQUEST
         try:
             try:
@@ -131,15 +131,15 @@ class Exchange:
         finally:
             job.close()
             self.spending.settle_later()
-            state.running -= 1
-            state.metrics.open.dec()
+            state.lifecycle.running -= 1
+            state.observed.metrics.open.dec()
             track.ended(status)
             account(state, track, self.trace, job.answer)
         return answer
 
     def _identify(self) -> None:
         self.track.learn(self.caller.keys)
-        self.state.redactor.learn(self.caller.keys)
+        self.state.observed.redactor.learn(self.caller.keys)
         self.identity = self.caller.identify(self.state.keys)
         self.track.asked_by(self.identity.identity.name, self.identity.identity.team)
         self.spending.limited_by(self.identity.identity)
@@ -174,7 +174,7 @@ class Exchange:
     async def _try_target(self, job: Job, choice: ChosenTarget) -> HttpAnswer | Failed:
         """Try one target with one key, and retry it as long as a retry may help."""
         state, health = self.state, self._health
-        choice = state.learned.applied(choice)
+        choice = state.upstreams.learned.applied(choice)
         refused: OutgoingHeaders | None = None
         tries = 0
         while True:
@@ -193,13 +193,13 @@ class Exchange:
                     refused = attempt.sent_headers
                     continue
                 if not job.may_send_again:  # the next request has the new token
-                    await state.keyring.changed_since(choice.upstream, attempt.sent_headers)
+                    await state.upstreams.keyring.changed_since(choice.upstream, attempt.sent_headers)
             # The upstream named a field that its model does not support. Without the field, the request may
             # succeed. `would_differ` prevents an endless loop of equal requests.
             learned = new_facts(failure, choice.target)
             if learned and attempt.would_differ(corrected(choice, learned).target):
-                state.learned.remember(choice, learned)
-                choice = state.learned.applied(choice)
+                state.upstreams.learned.remember(choice, learned)
+                choice = state.upstreams.learned.applied(choice)
                 continue
             tries += 1
             delay = health.retry_delay(choice, failed, attempt, tries, job.retries)
@@ -244,8 +244,8 @@ class Exchange:
 
     def start_trace(self, request: Request) -> None:
         """Trace the exchange, if the gateway traces."""
-        if self.state.tracing is not None:
-            self.trace = self.state.tracing.exchange(
+        if self.state.observed.tracing is not None:
+            self.trace = self.state.observed.tracing.exchange(
                 self.track.id, self.client.name, request, self.http.headers, self.track.at
             )
 

@@ -63,7 +63,7 @@ def _within_limits(
     """Apply the model's output limit, and the policy for agents in a loop."""
     notices: tuple[Notice, ...] = ()
     if request.settings.max_tokens is not None:
-        request, notices = clamp(request, state.limits.of(choice.upstream, choice.model))
+        request, notices = clamp(request, state.upstreams.limits.of(choice.upstream, choice.model))
     found = loop_policy.find_loop(request)
     if found is not None and found.count > 2:
         loops = state.config.tools.loops

@@ -22,7 +22,7 @@ _NO_USAGE = Usage(input=0, output=0)
 async def prewarm(state: State, incoming: IncomingRequest, reply: StreamReply) -> Stream:
     """Send an empty answer, and store it like any other. A model without a route is an error here too."""
     request = incoming.request
-    choice = state.choices(request.model, incoming.conversation, incoming.traits)[0]
+    choice = state.upstreams.choices(request.model, incoming.conversation, incoming.traits)[0]
     issuer, scope, memory = choice.upstream.name, incoming.scope, incoming.memory
     continued = await responses_state.expand(
         state.store, request, incoming.previous, issuer=issuer, scope=scope, memory=memory

@@ -35,11 +35,11 @@ async def ask(state: State, target: TargetConfig, request: Request, *, seconds: 
 
 async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     upstream = state.config.upstreams[target.upstream]
-    upstream = await first_key(state, upstream, f"{target.upstream}/{target.model}")
+    upstream = await first_key(state.upstreams, upstream, f"{target.upstream}/{target.model}")
     wire = upstream_protocol(upstream.protocol)
     outgoing = wire.write_request(request, upstream.target(target.model))
     url, body = build_request(upstream, target.model, outgoing, target.params, NO_BETAS)
-    headers = await state.keyring.headers(upstream, url, body=body)
+    headers = await state.upstreams.keyring.headers(upstream, url, body=body)
     translation = Translation(
         # Only the events count, so the client's protocol does not matter.
         wire.name,
@@ -49,7 +49,7 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     )
     events: list[Event] = []
     translation.tap = events.extend
-    async with UpstreamCall(state.pool, upstream, url, body, headers) as call:
+    async with UpstreamCall(state.upstreams.pool, upstream, url, body, headers) as call:
         response = await call.send()
         received = 0
         while not translation.over and (chunk := await response.chunk()):

@@ -79,7 +79,7 @@ class Spending:
 
     def _estimate(self, request: Request, choice: ChosenTarget) -> Use:
         self._prompt = prompt_tokens(request)
-        most = self._state.limits.of(choice.upstream, choice.model).max_output
+        most = self._state.upstreams.limits.of(choice.upstream, choice.model).max_output
         asked = request.settings.max_tokens or most or choice.upstream.facts.default_max_tokens
         output = asked if most is None else min(asked, most)
         micros = self._price(choice.upstream, choice.model, Usage(input=self._prompt, output=output))

@@ -52,7 +52,7 @@ class PassAttempt(Attempt):
         exchange, upstream, passed = self._exchange, self._choice.upstream, self._passed
         url = passed.url(self._choice)
         body = passed.body_for(self._choice, self._state.config.server.max_upload)
-        headers = self._state.keyring.passing_headers(
+        headers = self._state.upstreams.keyring.passing_headers(
             upstream,
             url,
             method=exchange.http.method,

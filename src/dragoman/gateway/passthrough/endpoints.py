@@ -33,7 +33,7 @@ def _handler(state: State, served: list[_Served]) -> Handler:
     async def answer(http: HttpRequest) -> HttpAnswer:
         name = client_of(http).name if len(served) > 1 else ""
         client, endpoint, root = next((one for one in served if one[0].name == name), served[0])
-        if state.running >= state.config.server.max_streams:
+        if state.lifecycle.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
         exchange = Exchange(state, client, http)
         return await exchange.run(PassJob(exchange, endpoint, root))
