@@ -19,7 +19,7 @@ from support.store_contract import NOON, Clock, added, entry, receipts
 
 from dragoman.credentials.secret import Secret
 from dragoman.store import (
-    Key,
+    EntryKey,
     Receipt,
     ReceiptQuery,
     Retention,
@@ -410,7 +410,7 @@ def test_a_put_that_is_no_longer_waited_for_is_made(database: str) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         async with asyncio.timeout(5):
-            while not await store.get([Key("turns", "a")]):  # noqa: ASYNC110 - another machine may have put it
+            while not await store.get([EntryKey("turns", "a")]):  # noqa: ASYNC110 - another machine may have put it
                 await asyncio.sleep(0.02)
         await store.close()
         with pytest.raises(StoreError, match="is closed"):

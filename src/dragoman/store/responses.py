@@ -27,7 +27,7 @@ from ..protocols.base import ClientProtocol
 from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
-from . import ITEM_IDS, ITEMS, RESPONSES, Key, Store, StoredEntry, StoreError
+from . import ITEM_IDS, ITEMS, RESPONSES, EntryKey, Store, StoredEntry, StoreError
 from .memory import Memory
 from .scoped import scoped
 
@@ -108,7 +108,7 @@ class _Lookup:
         self._store = store
         self._memory = memory
 
-    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    async def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         if self._memory is None:
             return await self._store.get(keys)
         found = self._memory.get(keys)
@@ -192,7 +192,7 @@ async def record(
     output = [_encode(item) for item in response["output"]]
     digests = [_digest_of(item) for item in (*continued.items, *output)]
     items = zip(digests, (*continued.items, *output), strict=True)
-    entries = [StoredEntry(Key(ITEMS, digest), item) for digest, item in items]
+    entries = [StoredEntry(EntryKey(ITEMS, digest), item) for digest, item in items]
     for digest, item in zip(digests[len(continued.items) :], response["output"], strict=True):
         if id := item.get("id"):
             value = _encode(_StoredItem(issuer, native, digest))
@@ -283,7 +283,7 @@ def _content(item: _InputItem, index: int) -> bytes:
 async def _history(lookup: _Lookup, id: str, stored: StoredResponse | None) -> list[bytes]:
     if stored is None or not stored.whole:
         raise PreviousResponseNotFound(id)
-    keys = [Key(ITEMS, digest) for digest in stored.items]
+    keys = [EntryKey(ITEMS, digest) for digest in stored.items]
     found = await lookup.get(keys)
     items = [found.get(key) for key in keys]
     if any(item is None for item in items):
@@ -299,7 +299,7 @@ async def _resolve(
     names = {id: scoped(ITEM_IDS, scope, id) for id in references if id}
     values = await lookup.get(list(names.values()))
     known = {id: _decode_stored_item(values[key]) for id, key in names.items() if key in values}
-    contents = await lookup.get([Key(ITEMS, stored.item) for stored in known.values()])
+    contents = await lookup.get([EntryKey(ITEMS, stored.item) for stored in known.values()])
     result: list[_InputItem] = []
     for item, id in zip(items, references, strict=True):
         sent = bytes(item)
@@ -307,7 +307,7 @@ async def _resolve(
             result.append(_InputItem(sent, sent, True))
             continue
         stored = known.get(id)
-        content = contents.get(Key(ITEMS, stored.item)) if stored else None
+        content = contents.get(EntryKey(ITEMS, stored.item)) if stored else None
         # A native target may know an item that is not in our store.
         targets_own = content is None or (stored is not None and stored.native and stored.issuer == native)
         result.append(_InputItem(sent, content, native is not None and targets_own, id))

@@ -79,17 +79,17 @@ async def _get_receipt(state: State, request: HttpRequest) -> HttpResponse:
     identity = identity_of(state.keys, request)
     track = track_of(state, id)
     if track is not None and identity.sees(track.key):
-        entry, own = summary(track, opening=track.opening), track.secrets
+        entry, secrets = summary(track, opening=track.opening), track.secrets
         more = msgspec.to_builtins(detail(track))
     else:
         receipt = None if track is not None else await state.store.receipt(id)
         if receipt is None or not identity.sees(receipt.key):
             raise NoSuchExchange(f"exchange {id[:40]!r} not found: it may have expired (server.retention)")
         entry = msgspec.json.decode(receipt.summary, type=ExchangeSummary)
-        more, own = msgspec.json.decode(receipt.value), []
+        more, secrets = msgspec.json.decode(receipt.value), []
     # `calls` is a number in the summary and a list in the detail: the detail must come last.
     merged = {**msgspec.to_builtins(entry), **more}
-    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(merged), own))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(merged), secrets))
 
 
 async def _get_bytes(state: State, request: HttpRequest) -> HttpResponse:

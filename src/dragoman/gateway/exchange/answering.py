@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ...model.events import Failed
 from ...model.messages import Request
@@ -20,17 +20,16 @@ from ..conversation import conversation_of, opening_words, session_id
 from ..errors import body_refused, error_response
 from ..state import State
 from .answer_attempt import AnswerAttempt
-from .exchange import Exchange, Job
+from .exchange import Exchange, Job, run_exchange
 from .incoming_request import IncomingRequest
 from .prewarm import prewarm
 from .reply import Reply, StreamReply, WholeReply, answer_headers
 from .sockets import SocketRequest
 
 
-async def answer_request(state: State, client: ClientProtocol, http: HttpRequest) -> HttpAnswer:
+def answer_request(state: State, client: ClientProtocol, http: HttpRequest) -> Awaitable[HttpAnswer]:
     """Answer a request of the protocol `client`."""
-    exchange = Exchange(state, client, http)
-    return await exchange.run(AnswerJob(exchange))
+    return run_exchange(state, client, http, AnswerJob)
 
 
 class AnswerJob(Job):

@@ -36,20 +36,32 @@ class RestoredState(msgspec.Struct, frozen=True):
 
 async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> RestoredState:
     """Put stored responses, and the reasoning of this upstream, back into the client's request."""
-    continued = await _continued(state, incoming, choice) if incoming.client.keeps_responses else None
-    request = incoming.request if continued is None else continued.request
-    client, upstream = incoming.client.name, choice.upstream
+    client, upstream = incoming.client, choice.upstream
+    request, continued, kept_upstream = incoming.request, None, False
+    if client.keeps_responses:
+        kept_upstream = upstream.protocol == client.name and responses_state.is_kept_by_upstream(
+            request, incoming.previous, upstream.name
+        )
+        continued = await responses_state.expand(
+            state.store,
+            request,
+            incoming.previous,
+            issuer=upstream.name,
+            native=kept_upstream,
+            scope=incoming.scope,
+            memory=incoming.memory,
+        )
+        request = continued.request
     context = ReasoningContext(
-        client=client,
+        client=client.name,
         issuer=upstream.name,
         scope=incoming.scope,
         wants_unsealed=upstream.facts.reasoning_field is not None,
-        same_protocol=upstream.protocol == client,
+        same_protocol=upstream.protocol == client.name,
         client_asked=reasoning.asks_for_reasoning(incoming.request),
         # With one upstream of the client's protocol, every seal can only be from that upstream.
-        track_issuers=state.upstreams.protocols[client] > 1,
+        track_issuers=state.upstreams.protocols[client.name] > 1,
     )
-    kept_upstream = continued is not None and _kept_upstream(incoming, choice)
     if reasoning.needs_no_restore(request):
         return RestoredState(request, context, continued, kept_upstream)
     restored = await reasoning.restore(state.store, request, context)
@@ -84,23 +96,3 @@ async def save(
             memory=incoming.memory,
         )
     return notices
-
-
-async def _continued(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> Continued:
-    return await responses_state.expand(
-        state.store,
-        incoming.request,
-        incoming.previous,
-        issuer=choice.upstream.name,
-        native=_kept_upstream(incoming, choice),
-        scope=incoming.scope,
-        memory=incoming.memory,
-    )
-
-
-def _kept_upstream(incoming: IncomingRequest, choice: ChosenTarget) -> bool:
-    """Does the upstream keep the response or conversation that this request continues?"""
-    same_protocol = choice.upstream.protocol == incoming.client.name
-    return same_protocol and responses_state.is_kept_by_upstream(
-        incoming.request, incoming.previous, choice.upstream.name
-    )

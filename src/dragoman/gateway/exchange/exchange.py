@@ -28,7 +28,7 @@ from ...store import responses as responses_state
 from ...store.responses import PreviousResponseNotFound
 from ...transport.server import ClientGone, HttpAnswer, HttpRequest, HttpResponse, RefusedRequest
 from ..caller import NOBODY, Caller
-from ..errors import limit_reached
+from ..errors import busy, error_response, limit_reached
 from ..ids import new_id
 from ..state import State
 from ..upstreams.keyring import OutgoingHeaders
@@ -253,6 +253,16 @@ class Exchange:
         """Count a question that Dragoman asked a model itself, to serve this request."""
         count_side_question(self.state, self.track, upstream, model, usage)
         self.spending.count_usage(upstream, model, usage)
+
+
+async def run_exchange(
+    state: State, client: ClientProtocol, http: HttpRequest, job: Callable[[Exchange], Job]
+) -> HttpAnswer:
+    """Run an exchange, unless the gateway is at its limit."""
+    if state.lifecycle.running >= state.config.server.max_streams:
+        return error_response(client, busy(), new_id())
+    exchange = Exchange(state, client, http)
+    return await exchange.run(job(exchange))
 
 
 def _failure_of(error: RefusedRequest | DragomanError, job: Job) -> Failed:

@@ -6,9 +6,8 @@ from ...protocols.base import ClientProtocol
 from ...protocols.facts import OtherEndpoint
 from ...protocols.registry import served_protocols
 from ...transport.server import Handler, HttpAnswer, HttpRequest, Route
-from ..errors import busy, client_of, error_response
-from ..exchange.exchange import Exchange
-from ..ids import new_id
+from ..errors import client_of
+from ..exchange.exchange import run_exchange
 from ..state import State
 from .passing import PassJob
 
@@ -33,9 +32,6 @@ def _handler(state: State, served: list[_Served]) -> Handler:
     async def answer(http: HttpRequest) -> HttpAnswer:
         name = client_of(http).name if len(served) > 1 else ""
         client, endpoint, root = next((one for one in served if one[0].name == name), served[0])
-        if state.lifecycle.running >= state.config.server.max_streams:
-            return error_response(client, busy(), new_id())
-        exchange = Exchange(state, client, http)
-        return await exchange.run(PassJob(exchange, endpoint, root))
+        return await run_exchange(state, client, http, lambda exchange: PassJob(exchange, endpoint, root))
 
     return answer

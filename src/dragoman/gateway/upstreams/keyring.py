@@ -149,7 +149,7 @@ class Keyring:
             raise CredentialError(
                 f"the credential of {upstream.name} signs whole requests, and this one is too long for that"
             )
-        headers = {**_own_headers(upstream, betas), **passed}
+        headers = {**_configured_headers(upstream, betas), **passed}
         bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
         headers |= bound.headers(url, method=method, headers=headers, body=body or b"")
         return OutgoingHeaders(headers, url, token.secret)
@@ -250,7 +250,7 @@ def beta_features(upstream: UpstreamConfig, betas: Mapping[str, str]) -> str:
 def _headers(
     upstream: UpstreamConfig, url: str, body: bytes | None, token: Token, betas: Mapping[str, str]
 ) -> dict[str, str]:
-    headers = _own_headers(upstream, betas)
+    headers = _configured_headers(upstream, betas)
     bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
     if body is None:
         return headers | bound.headers(url, headers=headers)
@@ -258,7 +258,7 @@ def _headers(
     return headers | bound.headers(url, method="POST", headers=known, body=body)
 
 
-def _own_headers(upstream: UpstreamConfig, betas: Mapping[str, str]) -> dict[str, str]:
+def _configured_headers(upstream: UpstreamConfig, betas: Mapping[str, str]) -> dict[str, str]:
     """The headers of the config, the protocol and the platform."""
     headers = dict(upstream.headers)
     wire = upstream_protocol(upstream.protocol)
