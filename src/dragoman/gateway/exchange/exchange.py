@@ -134,7 +134,8 @@ class Exchange:
             state.lifecycle.running -= 1
             state.observed.metrics.open.dec()
             track.ended(status)
-            account(state, track, self.trace, job.answer)
+            # Without a trace, nobody needs the answer: collecting it takes time.
+            account(state, track, self.trace, None if self.trace is None else job.answer)
         return answer
 
     def _identify(self) -> None:
