@@ -77,7 +77,7 @@ def test_too_many_answers_are_refused() -> None:
 def test_a_bug_of_ours_is_an_error_event(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr(gateway.state, "choices", lambda *_: 1 / 0)
+            broken.setattr(gateway.state.upstreams, "choices", lambda *_: 1 / 0)
             error = await socket.ask("Hello", model="c/demo")
         assert error["status"] == 500
         await socket.works()
