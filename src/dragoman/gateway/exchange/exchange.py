@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from ...access.limiter import LimitReached
@@ -256,14 +256,18 @@ class Exchange:
         self.spending.count_usage(upstream, model, usage)
 
 
-async def run_exchange(
+def run_exchange(
     state: State, client: ClientProtocol, http: HttpRequest, job: Callable[[Exchange], Job]
-) -> HttpAnswer:
+) -> Awaitable[HttpAnswer]:
     """Run an exchange, unless the gateway is at its limit."""
     if state.lifecycle.running >= state.config.server.max_streams:
-        return error_response(client, busy(), new_id())
+        return _refuse(client)
     exchange = Exchange(state, client, http)
-    return await exchange.run(job(exchange))
+    return exchange.run(job(exchange))
+
+
+async def _refuse(client: ClientProtocol) -> HttpAnswer:
+    return error_response(client, busy(), new_id())
 
 
 def _failure_of(error: RefusedRequest | DragomanError, job: Job) -> Failed:
