@@ -258,7 +258,7 @@ def test_a_key_is_asked_for_once_and_stays_in_the_tab(visit: Callable[..., Any],
 def test_dropped_bytes_are_reported_as_dropped(
     visit: Callable[..., Any], served: Gateway, mended: str
 ) -> None:
-    served.state.tap.ring.resize(0)
+    served.state.observed.tap.ring.resize(0)
     page = visit(served, f"#{mended}", quiet=False)
     card = page.get_by_role("article", name="Tool call Bash")
     expect(card.locator(".line.now").first).to_contain_text('"command"')

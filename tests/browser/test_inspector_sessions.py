@@ -56,7 +56,7 @@ def worked(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
             ask(running, messages=said(turns))
         for turns in (4, 5, 6):
             ask(running, messages=said(turns), tools=[WRITE, BASH])
-        loop.run(running.state.ledger.close())
+        loop.run(running.state.observed.ledger.close())
         yield running
 
 

@@ -117,7 +117,7 @@ def test_every_client_gets_the_error(cloud: StandIn, serve: Serve, protocol: str
         for client, (path, body) in CLIENTS.items():
 
             def ask(model: str, path: str = path, body: dict[str, Any] = body) -> Any:
-                gateway.state.health.failing.clear()
+                gateway.state.upstreams.health.failing.clear()
                 named = body if "MODEL" in path else {**body, "model": model}
                 return post(gateway.url + path.replace("MODEL", model), named)
 

@@ -42,7 +42,7 @@ class Gateway:
 
     def total(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""
-        found = getattr(self.state.metrics, name).collect()
+        found = getattr(self.state.observed.metrics, name).collect()
         samples = (sample for metric in found for sample in metric.samples)
         return sum(
             sample.value
@@ -53,7 +53,7 @@ class Gateway:
 
     async def idle(self, within: float = 20.0) -> bool:
         """Is no exchange running after at most `within` seconds?"""
-        return await soon(lambda: self.state.running == 0, within)
+        return await soon(lambda: self.state.lifecycle.running == 0, within)
 
 
 @asynccontextmanager

@@ -143,7 +143,7 @@ def caller() -> Iterator[Caller]:
     )
     with listening() as log, gateway(toml.replace('"none"', '"env:UP"'), loop, ENV) as here:
         yield Caller(here, log)
-        assert here.state.running == 0
+        assert here.state.lifecycle.running == 0
     loop.run(stop())
     loop.close()
 

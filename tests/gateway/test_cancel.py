@@ -82,7 +82,7 @@ def test_leaving_during_the_pause_before_a_retry(client: str) -> None:
             await plain.post(*asking(client, "c/demo"))
             await served.wait_seen(1)
             await asyncio.sleep(0.05)
-            assert gateway.state.running == 1
+            assert gateway.state.lifecycle.running == 1
             plain.leave()
             await all_cancelled(gateway)
             assert len(served.seen) == 1
@@ -112,7 +112,7 @@ def test_leaving_in_the_middle_of_the_request(client: str) -> None:
         async with before(ScriptedUpstream()) as gateway, RawClient(gateway) as plain:
             path, body = asking(client, "c/demo")
             await plain.post(path, body[:50], claimed=len(body))
-            assert await soon(lambda: gateway.state.running == 1)
+            assert await soon(lambda: gateway.state.lifecycle.running == 1)
             plain.leave()
             await all_cancelled(gateway)
 
@@ -149,7 +149,7 @@ def test_many_clients_leaving_together(client: str) -> None:
                 await plain.post(*asking(client, f"{'acrg'[number % 4]}/demo-endless"))
             for plain in crowd:
                 await plain.until(b"so on")
-            assert gateway.state.running == 40
+            assert gateway.state.lifecycle.running == 40
             for plain in crowd:
                 plain.leave()
             assert await asyncio.gather(*(seen.wait_closed(1.0) for seen in served.seen)) == [True] * 40

@@ -154,7 +154,7 @@ def test_the_store_gives_the_same_receipt(loop: Loop, upstream: ScriptedUpstream
     with gateway(config(upstream.url, "ring = 0"), loop) as running:
         id = mended(running, upstream)
         before = call(f"{running.url}/exchanges/{id}").json
-        loop.run(running.state.ledger.close())
+        loop.run(running.state.observed.ledger.close())
         after = call(f"{running.url}/exchanges/{id}").json
         assert before == after
         assert after["calls"][0]["fixes"]
@@ -169,7 +169,7 @@ def test_long_arguments_are_kept_short(loop: Loop, upstream: ScriptedUpstream) -
     with gateway(config(upstream.url, "ring = 0"), loop) as running:
         upstream.script([CALLED[0], chat({"delta": {"tool_calls": [answer]}}), *CALLED[4:]])
         id = ask(running, tools=[BASH], stream=True)
-        loop.run(running.state.ledger.close())
+        loop.run(running.state.observed.ledger.close())
         (said,) = call(f"{running.url}/exchanges/{id}").json["calls"]
         assert said["before"] == long[:4096]
         assert said["shortened"]
@@ -215,7 +215,7 @@ def test_costs_are_those_of_the_day(loop: Loop, upstream: ScriptedUpstream) -> N
     with gateway(config(upstream.url, "ring = 0") + PRICES, loop) as running:
         id = mended(running, upstream)
         assert listed(running)["exchanges"][0]["cost"] == 20
-        loop.run(running.state.ledger.close())
+        loop.run(running.state.observed.ledger.close())
         running.state.replace(loads(config(upstream.url) + PRICES.replace("1e6", "7e6")))
         assert call(f"{running.url}/exchanges/{id}").json["cost"] == 20
         assert listed(running)["exchanges"][0]["cost"] == 20
@@ -338,8 +338,8 @@ def test_filters(running: Gateway, upstream: ScriptedUpstream) -> None:
         at = {said["id"]: said["at"] for said in listed(running)["exchanges"]}
         assert ids(running, since=at[bad]) == [other, bad]
         assert ids(running, before=at[bad]) == [good]
-        running.loop.run(running.state.ledger.close())
-        running.state.tap.ring.resize(0)
+        running.loop.run(running.state.observed.ledger.close())
+        running.state.observed.tap.ring.resize(0)
 
 
 def test_pages(running: Gateway, upstream: ScriptedUpstream) -> None:
@@ -353,7 +353,7 @@ def test_pages(running: Gateway, upstream: ScriptedUpstream) -> None:
             found += [said["id"] for said in page["exchanges"]]
             cursor = page["next"]
         assert found == made[::-1]
-        running.loop.run(running.state.ledger.close())
+        running.loop.run(running.state.observed.ledger.close())
 
 
 @pytest.mark.parametrize("asked", ["limit=many", "since=nan", "failed=perhaps", "cursor=@@", "cursor=YQ"])
@@ -378,7 +378,7 @@ def test_the_oldest_bytes_are_dropped_first(loop: Loop, upstream: ScriptedUpstre
         assert kept == sorted(kept)
         assert kept[-1]
         assert not kept[0]
-        assert running.state.tap.ring.size <= 20_000
+        assert running.state.observed.tap.ring.size <= 20_000
 
 
 def test_a_key_is_required(loop: Loop, upstream: ScriptedUpstream) -> None:
@@ -471,12 +471,12 @@ def test_a_failing_store_is_logged_once(
             patched.setattr(running.state.store, "add_receipts", full)
             for _ in range(3):
                 ask(running, "demo")
-                loop.run(running.state.ledger.close())
+                loop.run(running.state.observed.ledger.close())
         said = [record.getMessage() for record in caplog.records if "receipts" in record.getMessage()]
         assert said == ["receipts are lost: the disk is full"]
         id = ask(running, "demo")
-        loop.run(running.state.ledger.close())
-        running.state.tap.ring.resize(0)
+        loop.run(running.state.observed.ledger.close())
+        running.state.observed.tap.ring.resize(0)
         assert ids(running) == [id], "dropped messages are lost, later ones are kept"
 
 
@@ -496,6 +496,6 @@ def test_waiting_receipts_are_written_in_one_batch(
         monkeypatch.setattr(running.state.store, "add_receipts", counted)
         made = [ask(running, "demo") for _ in range(5)]
         assert ids(running) == made[::-1], "receipts are listed before they are written"
-        loop.run(running.state.ledger.close())
+        loop.run(running.state.observed.ledger.close())
         assert written == [5]
         assert ids(running) == made[::-1]

@@ -13,7 +13,7 @@ from support.scripted_upstream import JSON, STREAM, Reply, ScriptedUpstream, Wai
 from support.wires import PROTOCOLS
 
 from dragoman.conform.scripted.broken_answers import PAGE
-from dragoman.gateway.exchange import attempt
+from dragoman.gateway.exchange import answer_attempt
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 SILENT = 'idle_timeout = "300ms"'
@@ -78,7 +78,7 @@ def test_a_fault_before_the_answer_is_a_status_and_a_body(fault: str, client: st
         async with before(upstream) as gateway:
             for got in await ask_all(gateway, client, "m"):
                 assert word in got.is_refusal(status)
-            assert gateway.state.running == 0
+            assert gateway.state.lifecycle.running == 0
             # Only a 401 is retried: the token may have been rotated.
             twice = status in (401, 403)
             assert len(upstream.seen) == 8 * (1 + twice)
@@ -180,10 +180,10 @@ def test_a_cut_body_is_an_error_status(client: str) -> None:
 
 @CLIENTS
 def test_an_endless_frame_is_refused(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Small(attempt.Options, frozen=True, kw_only=True):
+    class Small(answer_attempt.Options, frozen=True, kw_only=True):
         max_frame: int = 2**20
 
-    monkeypatch.setattr(attempt, "Options", Small)
+    monkeypatch.setattr(answer_attempt, "Options", Small)
 
     async def scene() -> None:
         upstream = ScriptedUpstream()

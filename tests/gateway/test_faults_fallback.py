@@ -187,7 +187,10 @@ def test_an_upstream_that_always_cuts_its_answer_is_tried_last() -> None:
             for _ in range(3):
                 (await ask(gateway, CHAT, "any")).is_broken_off()
             assert is_good(await ask(gateway, CHAT, "any"))
-            assert gateway.state.health.state("a/demo-cut", gateway.state.monotonic()) == "cooling"
+            assert (
+                gateway.state.upstreams.health.state("a/demo-cut", gateway.state.upstreams.monotonic())
+                == "cooling"
+            )
 
     asyncio.run(scene())
 

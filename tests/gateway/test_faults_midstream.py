@@ -10,7 +10,7 @@ from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait
 from support.wires import PROTOCOLS
 
-from dragoman.gateway.exchange import attempt, reply
+from dragoman.gateway.exchange import answer_attempt, reply
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 # Longer than a busy machine takes for the first bytes, which come before the silence.
@@ -45,7 +45,7 @@ def test_a_cut_stream_ends_in_an_error(model: str, client: str) -> None:
                 assert got.said["tool_calls"] == [] or client != "gemini"
                 expected = {"demo-error": "broke down", "demo-stall": "(idle_timeout)"}.get(model, "broke")
                 assert expected in message
-            assert gateway.state.running == 0
+            assert gateway.state.lifecycle.running == 0
             kinds = {"demo-error": "server", "demo-stall": "timeout"}
             assert gateway.total("requests", outcome=kinds.get(model, "upstream")) == 4
             assert gateway.total("failures") == 4
@@ -97,7 +97,7 @@ def test_the_end_of_the_connection_is_not_the_end_of_the_answer(upstream: str, c
 
 @CLIENTS
 def test_an_endless_answer_is_ended(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "MAX_RECEIVED", 2**17)
+    monkeypatch.setattr(answer_attempt, "MAX_RECEIVED", 2**17)
 
     async def scene() -> None:
         served = ScriptedUpstream()
@@ -184,19 +184,19 @@ def test_held_events_without_text_are_limited(client: str, monkeypatch: pytest.M
 
 
 def test_a_bug_of_ours_in_mid_stream_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = attempt.Exchange.feed
+    feed = answer_attempt.Translation.feed
 
-    def broken(self: attempt.Exchange, data: bytes) -> bytes:
+    def broken(self: answer_attempt.Translation, data: bytes) -> bytes:
         if b"tool_calls" in data:
             raise ZeroDivisionError("secret-in-a-traceback")
         return feed(self, data)
 
-    monkeypatch.setattr(attempt.Exchange, "feed", broken)
+    monkeypatch.setattr(answer_attempt.Translation, "feed", broken)
     for data in asyncio.run(_through_our_fault()):
         assert b"Dragoman failed because of a bug; the gateway's log has the details" in data
         assert data.endswith(b"0\r\n\r\n")
     # If even the error cannot be written, the connection breaks.
-    monkeypatch.setattr(attempt.Exchange, "fail", lambda *_: 1 / 0)
+    monkeypatch.setattr(answer_attempt.Translation, "fail", lambda *_: 1 / 0)
     for data in asyncio.run(_through_our_fault()):
         assert not data.endswith(b"0\r\n\r\n")
 

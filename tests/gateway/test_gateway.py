@@ -261,7 +261,7 @@ def test_an_upstream_without_token_counting_is_asked_once(
             assert got.headers["x-dragoman-warnings"]
         assert len(upstream.seen) == before + 1
     finally:
-        running.state.cannot_count.clear()
+        running.state.upstreams.cannot_count.clear()
 
 
 def test_a_count_that_fails_is_estimated(running: Gateway, upstream: ScriptedUpstream) -> None:

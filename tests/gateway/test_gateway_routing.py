@@ -197,7 +197,7 @@ def test_a_failing_target_goes_last_during_its_cooldown(
         assert (len(one.seen), len(two.seen)) == (4, 5)
         one.script(status(429, b"{}", retry_after="60"))
         assert ask(served).status == 200
-        served.state.monotonic = lambda: time.monotonic() + 61
+        served.state.upstreams.monotonic = lambda: time.monotonic() + 61
         assert ask(served).status == 200
         assert len(one.seen) == 6
 
@@ -212,6 +212,6 @@ def test_a_cooldown_uses_the_monotonic_clock(
         served.state.clock = lambda: time.time() + jump
         assert ask(served).status == 200
         assert len(one.seen) == 1, "the cooldown ignores the wall clock"
-        served.state.monotonic = lambda: time.monotonic() + 61
+        served.state.upstreams.monotonic = lambda: time.monotonic() + 61
         assert ask(served).status == 200
         assert len(one.seen) == 2

@@ -169,7 +169,7 @@ def test_lists_hold_only_the_exchanges_of_the_key(served: Gateway, loop: Loop) -
         return {entry["id"] for entry in shown(served, key, f"/exchanges{query}").json["exchanges"]}
 
     async def written() -> None:
-        await served.state.ledger.close()
+        await served.state.observed.ledger.close()
 
     for _ in range(2):  # from memory, then from the store
         assert listed(ALICE) == {by[ALICE]}
@@ -236,7 +236,7 @@ def test_usage_is_that_of_the_key(served: Gateway, loop: Loop) -> None:
             ask(served, key)
 
     async def written() -> None:
-        await served.state.ledger.close()
+        await served.state.observed.ledger.close()
 
     loop.run(written())
 

@@ -406,7 +406,7 @@ def test_the_first_request_without_shared_counters_knows_what_was_spent(
         state = served.gateway.state
 
         async def written() -> None:
-            await state.ledger.close()
+            await state.observed.ledger.close()
 
         loop.run(written())
         monkeypatch.setattr(state.store, "add", broken)

@@ -131,7 +131,7 @@ def test_requests_without_a_conversation_take_any_key() -> None:
     async def scene() -> None:
         async with served() as (upstream, gateway):
             numbers = iter(n / 16 for n in range(16))
-            gateway.state.random = lambda: next(numbers)
+            gateway.state.upstreams.random = lambda: next(numbers)
             told = (Message("system", (Text("Say hello."),)),)
             empty = msgspec.structs.replace(question("up/demo"), messages=told)
             for _ in range(16):
@@ -268,7 +268,7 @@ def test_all_keys_used_up_give_the_reason_of_the_upstream_and_the_soonest_time()
     async def scene() -> None:
         async with served() as (upstream, gateway):
             clock = [1000.0]
-            gateway.state.monotonic = lambda: clock[0]
+            gateway.state.upstreams.monotonic = lambda: clock[0]
             upstream.script(status(429, QUOTA, retry_after="3600"), status(429, QUOTA, retry_after="40"))
             got = await in_session(gateway, "s")
             said = got.is_refusal(429)
@@ -303,7 +303,9 @@ def test_a_process_learns_of_a_key_before_it_has_used_it() -> None:
     async def scene() -> None:
         async with served() as (upstream, gateway):
             fingerprint = Secret(ENV["A"]).fingerprint
-            gateway.state.health.adopt(f"up/demo {fingerprint}", Cooldown(600, 1), gateway.state.monotonic())
+            gateway.state.upstreams.health.adopt(
+                f"up/demo {fingerprint}", Cooldown(600, 1), gateway.state.upstreams.monotonic()
+            )
             for number in range(8):
                 assert (await in_session(gateway, f"session {number}")).status == 200
             assert set(used(upstream)) == {ENV["B"]}

@@ -113,7 +113,7 @@ def test_a_slow_upstream_is_listed_later(monkeypatch: pytest.MonkeyPatch) -> Non
             toml = upstream("slow", slow.url) + upstream("quick", quick.url, "gemini")
             async with running(toml) as here:
                 assert await listed(here) == ["quick/gemini-9"]
-                known = here.state.catalogue
+                known = here.state.upstreams.catalogue
                 assert await soon(lambda: not known._asking, 5)  # pyright: ignore[reportPrivateUsage]
                 assert len(await listed(here)) == 3
                 assert len(slow.asked) == 1
@@ -129,7 +129,7 @@ def test_old_names_stay_during_a_refresh(monkeypatch: pytest.MonkeyPatch) -> Non
         async with Lists(OPENAI) as one, running(EVERYTHING.format("one") + upstream("one", one.url)) as here:
             assert await listed(here) == ["gpt-9", "vendor/model"]
             one.status = 500
-            known = here.state.catalogue
+            known = here.state.upstreams.catalogue
             for times in range(2, 5):
                 assert await listed(here) == ["gpt-9", "vendor/model"]
                 assert await soon(lambda times=times: len(one.asked) == times, 5)
@@ -166,7 +166,7 @@ def test_stopping_does_not_wait_for_a_list() -> None:
                 asked = asyncio.ensure_future(listed(here))
                 assert await soon(lambda: bool(slow.asked), 5)
                 asked.cancel()
-            assert here.state.catalogue._asking == {}  # pyright: ignore[reportPrivateUsage]
+            assert here.state.upstreams.catalogue._asking == {}  # pyright: ignore[reportPrivateUsage]
 
     asyncio.run(scene())
 

@@ -144,8 +144,8 @@ async def answers(gateway: Gateway) -> dict[str, bytes]:
         await get(f"/exchanges/{said['id']}/replay", "POST")
     await get("/metrics")
     await get("/inspector")
-    gateway.state.tap.ring.resize(0)
-    await gateway.state.ledger.close()
+    gateway.state.observed.tap.ring.resize(0)
+    await gateway.state.observed.ledger.close()
     await get("/exchanges?limit=999")
     for said in listed:
         found[f"{said['id']} from the store"] = await get(f"/exchanges/{said['id']}")

@@ -66,8 +66,8 @@ def test_every_view_of_the_exchange_works_and_recording_continues(
             await get(gateway, f"/exchanges/{said['id']}/replay", "POST")
             await get(gateway, "/metrics")
             assert (await ask(gateway, "anthropic", "c/m")).status == 200
-            await gateway.state.ledger.close()
-            gateway.state.tap.ring.resize(0)
+            await gateway.state.observed.ledger.close()
+            gateway.state.observed.tap.ring.resize(0)
             assert len(json.loads(await get(gateway, "/exchanges"))["exchanges"]) == 2
             await get(gateway, f"/exchanges/{said['id']}")
 
@@ -107,10 +107,10 @@ def test_a_receipt_that_cannot_be_written_does_not_affect_others(caplog: pytest.
     async def scene() -> None:
         async with before(ScriptedUpstream()) as gateway:
             for name in ("a", "b", "c"):
-                track = gateway.state.tap.begin(name, "anthropic")
-                track.model = "\udcff" if name == "b" else "m"
-                track.ended("ok", 200)
-            await gateway.state.ledger.close()
+                track = gateway.state.observed.tap.begin(name, "anthropic")
+                track.asked_for("\udcff" if name == "b" else "m")
+                track.ended(200)
+            await gateway.state.observed.ledger.close()
             store = gateway.state.store
             assert [bool(await store.receipt(name)) for name in ("a", "b", "c")] == [True, False, True]
 

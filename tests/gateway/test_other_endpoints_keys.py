@@ -76,7 +76,7 @@ def refusing(*keys: str, status: int = 429, body: Any = QUOTA) -> Callable[[Sent
 
 def test_requests_take_turns_among_the_keys(provider: StandIn, through: Gateway) -> None:
     numbers = iter(n / 16 for n in range(16))
-    through.state.random = lambda: next(numbers)
+    through.state.upstreams.random = lambda: next(numbers)
     for _ in range(16):
         assert embed(through).status == 200
     assert set(used(provider)) == {ENV["A"], ENV["B"]}
@@ -126,7 +126,7 @@ def test_all_keys_used_up_is_the_upstreams_error(provider: StandIn, through: Gat
 
 def test_files_stay_in_one_account(provider: StandIn, through: Gateway) -> None:
     """A file that one key uploaded may not exist for another one."""
-    through.state.random = iter([0.1, 0.9, 0.3, 0.7] * 4).__next__
+    through.state.upstreams.random = iter([0.1, 0.9, 0.3, 0.7] * 4).__next__
     for method, path in [("GET", "/v1/files"), ("DELETE", "/v1/files/f"), ("GET", "/v1/files/f/content")] * 3:
         assert call(through.url + path, method).status == 200
     assert set(used(provider)) == {ENV["A"]}

@@ -41,7 +41,7 @@ def test_a_closed_idle_connection_loses_no_request_and_counts_no_failure() -> No
             async with running(toml) as gateway:
                 found = await asyncio.gather(*[several(gateway) for _ in range(5)])
                 assert [status for statuses in found for status in statuses] == [200] * 500
-                assert not gateway.state.health.failing
+                assert not gateway.state.upstreams.health.failing
                 assert gateway.total("requests", outcome="ok") == 500
             assert len(served.peers) > 50, "connections were closed"
 

@@ -60,7 +60,7 @@ def ask(running: Gateway, model: str, times: int = 1) -> Any:
 
 def scores(running: Gateway, **asked: Any) -> dict[str, dict[str, Any]]:
     """The rows of `GET /scores`, by target."""
-    running.loop.run(running.state.ledger.close())
+    running.loop.run(running.state.observed.ledger.close())
     got = call(f"{running.url}/scores?{urlencode(asked)}")
     assert got.status == 200, got.body
     return {f"{row['upstream']}/{row['model']}": row for row in got.json["rows"]}
@@ -198,7 +198,7 @@ def used(tmp_path: Path, loop: Loop, upstream: ScriptedUpstream) -> Path:
         ask(running, "up/demo", 3)
         ask(running, "up/demo-misnamed", 2)
         ask(running, "up/demo-503")
-        running.loop.run(running.state.ledger.close())
+        running.loop.run(running.state.observed.ledger.close())
     return file
 
 
@@ -271,7 +271,7 @@ def rated(running: Gateway, **targets: tuple[float, int, int]) -> None:
 
 
 def chosen(running: Gateway) -> list[tuple[str, str]]:
-    return [(choice.key, choice.why) for choice in running.state.choices("m")]
+    return [(choice.key, choice.why) for choice in running.state.upstreams.choices("m")]
 
 
 def test_the_more_reliable_target_comes_first_and_the_receipt_says_why(

@@ -65,7 +65,7 @@ def ask(running: Gateway, sent: dict[str, Any], session: str = "one") -> str:
 
 
 def written(running: Gateway, loop: Loop) -> None:
-    loop.run(running.state.ledger.close())
+    loop.run(running.state.observed.ledger.close())
 
 
 def test_the_turns_of_a_session_and_why_the_cache_missed(

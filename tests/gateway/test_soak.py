@@ -19,7 +19,7 @@ from support.wires import PROTOCOLS
 
 from dragoman.conform.scripted import BEHAVIOURS, serve
 from dragoman.conform.shape import UnreadableError
-from dragoman.gateway.exchange.handler import ExchangeHandler
+from dragoman.gateway.exchange.exchange import Exchange, Job
 
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))
@@ -99,14 +99,14 @@ class Soak:
 
 def test_no_memory_descriptor_or_exchange_leaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = 0
-    run = ExchangeHandler.run
+    run = Exchange.run
 
-    async def counted(self: ExchangeHandler) -> object:
+    async def counted(self: Exchange, job: Job) -> object:
         nonlocal started
         started += 1
-        return await run(self)
+        return await run(self, job)
 
-    monkeypatch.setattr(ExchangeHandler, "run", counted)
+    monkeypatch.setattr(Exchange, "run", counted)
 
     async def scene() -> None:
         url, stop = await serve(pace=0.01)
@@ -121,9 +121,9 @@ def test_no_memory_descriptor_or_exchange_leaks(tmp_path: Path, monkeypatch: pyt
             assert soak.wrong == []
             assert soak.saw["stuck"] == 0
             assert min(soak.saw[kind] for kind in ("left", "refused", "broke off", "answered")) > 0
-            assert gateway.state.running == 0
+            assert gateway.state.lifecycle.running == 0
             assert gateway.total("open") == 0
-            requests = gateway.state.metrics.requests.collect()
+            requests = gateway.state.observed.metrics.requests.collect()
             counted = sum(s.value for m in requests for s in m.samples if s.name.endswith("_total"))
             assert counted == started
             assert gateway.total("requests", outcome="server") <= gateway.total("failures", kind="server")
@@ -150,6 +150,6 @@ async def _settled(gateway: Gateway) -> None:
         for protocol, _ in pooled:
             protocol.close()
     connector._conns.clear()
-    await gateway.state.pool.close()  # the next call opens new connections
+    await gateway.state.upstreams.pool.close()  # the next call opens new connections
     await asyncio.sleep(0.2)
     gc.collect()

@@ -286,8 +286,8 @@ def test_a_truncated_receipt_holds_no_part_of_a_key(tmp_path: Path) -> None:
             served.script(upstreams.stream(*answer(CHAT, filler + KEY, 1000)))
             path, body = written(CHAT, question("c/m", stream=True))
             got = await post(gateway, CHAT, path, body, stream=True)
-            await gateway.state.ledger.close()
-            gateway.state.tap.ring.resize(0)
+            await gateway.state.observed.ledger.close()
+            gateway.state.observed.tap.ring.resize(0)
             receipt = json.loads(await get(gateway, f"/exchanges/{got.headers['x-dragoman-exchange']}"))
             (call,) = receipt["calls"]
             assert call["shortened"]

@@ -19,7 +19,7 @@ from dragoman.config import loads
 from dragoman.config.types import Config
 from dragoman.gateway.state import State
 from dragoman.store import (
-    Key,
+    EntryKey,
     Receipt,
     ReceiptQuery,
     Retention,
@@ -49,8 +49,8 @@ class Clock:
         return self.now
 
 
-def key(name: object, namespace: str = "turns") -> Key:
-    return Key(namespace, str(name))
+def key(name: object, namespace: str = "turns") -> EntryKey:
+    return EntryKey(namespace, str(name))
 
 
 def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> StoredEntry:
@@ -295,11 +295,11 @@ def test_one_process_reads_at_once_what_another_wrote(tmp_path: Path) -> None:
 _WRITER = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.store import StoredEntry, Key, open_store
+from dragoman.store import StoredEntry, EntryKey, open_store
 async def main():
     store = open_store(Path(sys.argv[1]), fallback=False)
     for n in range(int(sys.argv[3])):
-        await store.put([StoredEntry(Key("turns", f"{sys.argv[2]}-{n}"), b"x" * 5000)])
+        await store.put([StoredEntry(EntryKey("turns", f"{sys.argv[2]}-{n}"), b"x" * 5000)])
         print(n, flush=True)
 asyncio.run(main())
 """

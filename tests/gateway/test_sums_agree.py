@@ -94,7 +94,7 @@ def sums(served: Gateway, got: Got) -> dict[str, tuple[int, int, float]]:
     """Tokens and dollars of the only exchange of Ann, from everywhere. Budgets know no kinds of tokens."""
     id = got.headers["x-dragoman-exchange"]
     receipt = call(f"{served.url}/exchanges/{id}", x_api_key=ANN).json
-    served.loop.run(served.state.ledger.close())
+    served.loop.run(served.state.observed.ledger.close())
     stored = call(f"{served.url}/exchanges/{id}", x_api_key=ANN).json
     [row] = call(f"{served.url}/usage?by=key", x_api_key=ANN).json["rows"]
     page = call(f"{served.url}/metrics", x_api_key=ADMIN).body.decode()

@@ -87,7 +87,7 @@ def wait_until_connected(served: Gateway) -> None:
     """Wait until `tail` has the past exchanges and is subscribed to new ones."""
     pause = threading.Event()
     for _ in range(1000):
-        if served.state.stop_events:
+        if served.state.lifecycle.waiting:
             return
         pause.wait(0.02)
     raise AssertionError("tail did not connect")

@@ -81,7 +81,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     subscription = Subscription()
     here.subscribe(subscription)
     track = here.begin("x", "anthropic")
-    track.choice = route(loads(UPSTREAM), "here/m")[0]
+    track.attempt_started(route(loads(UPSTREAM), "here/m")[0])
     setup = ReplaySetup(NameRule("[a-z]+", 64), Options())
     for body in (b"once", b"again"):
         track.record_upstream_request("http://here/", {}, body, setup, again=False)
@@ -109,14 +109,17 @@ def test_a_subscriber_gets_bytes_and_milestones_in_order() -> None:
     subscription = Subscription(wake=lambda track: woken.append(track.outcome))
     here.subscribe(subscription)
     track = here.begin("x", "anthropic")
+    track.attempt_started(route(loads(UPSTREAM), "here/m")[0])
     track.record_upstream_bytes(b"one")
     track.record_client_bytes(b"two")
     track.first_content()
-    track.attempt_failed(Failed(FailureKind.UPSTREAM, "broke"))
-    track.ended("upstream", 502)
+    failure = Failed(FailureKind.UPSTREAM, "broke")
+    track.attempt_failed(failure)
+    track.failed(failure)
+    track.ended(502)
     heard = [type(record).__name__ for _, record in subscription.take()]
     assert heard == ["UpstreamBytes", "ClientBytes", "UpstreamFailure", "ExchangeEnded"]
-    assert woken == ["running", "running", "upstream"]
+    assert woken == ["running", "running", "running", "upstream"]
     assert list(subscription.take()) == []
 
 
@@ -138,7 +141,8 @@ def test_only_a_slow_subscriber_loses_messages() -> None:
     track = here.begin("x", "anthropic")
     for _ in range(100):
         track.record_upstream_bytes(bytes(1000))
-    track.ended("ok", 200)
+    track.succeeded()
+    track.ended(200)
     assert slow.dropped > 80
     assert len(list(slow.take())) == 101 - slow.dropped
     assert len(list(quick.take())) == 101
@@ -156,7 +160,8 @@ def test_the_recording_of_a_slow_recorder_is_marked_incomplete() -> None:
     for _ in range(10):
         track.record_upstream_bytes(bytes(500))
     list(subscription.take())
-    track.ended("ok", 200)
+    track.succeeded()
+    track.ended(200)
     ((_, ended),) = subscription.take()
     assert isinstance(ended, ExchangeEnded)
     assert ended.dropped == track.dropped > 0
@@ -169,7 +174,8 @@ def test_the_ring_drops_the_oldest_first_and_running_exchanges_last() -> None:
     for number in range(10):
         track = here.begin(str(number), "anthropic")
         track.record_upstream_bytes(bytes(20_000))
-        track.ended("ok", 200)
+        track.succeeded()
+        track.ended(200)
     assert "running" in here.ring
     assert [str(n) in here.ring for n in range(10)] == [False] * 7 + [True] * 3
     assert here.ring.size <= 100_000
@@ -182,7 +188,8 @@ def test_an_exchange_larger_than_the_ring_is_dropped_and_continues() -> None:
         track.record_upstream_bytes(bytes(20_000))
     assert "x" not in here.ring
     assert (track.records, here.ring.size) == ([], 0)
-    track.ended("ok", 200)
+    track.succeeded()
+    track.ended(200)
     assert track.bytes_in == 200_000
     assert here.ring.size == 0
 
@@ -192,7 +199,8 @@ def test_a_small_chunk_counts_with_its_overhead() -> None:
     track = here.begin("x", "anthropic")
     for _ in range(20_000):
         track.record_upstream_bytes(b"x")
-    track.ended("ok", 200)
+    track.succeeded()
+    track.ended(200)
     assert "x" not in here.ring, "twenty thousand records are more than a megabyte"
 
 

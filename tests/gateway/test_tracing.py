@@ -28,7 +28,7 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 def listening(here: Gateway) -> InMemorySpanExporter:
     spans = InMemorySpanExporter()
-    here.state.tracing = OtelTracing(SimpleSpanProcessor(spans), {})
+    here.state.observed.tracing = OtelTracing(SimpleSpanProcessor(spans), {})
     return spans
 
 

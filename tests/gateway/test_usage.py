@@ -64,7 +64,7 @@ def test_requests_are_summed_when_they_end(running: Gateway, upstream: ScriptedU
         post(f"{running.url}/v1/messages", {**body, "model": model})
     upstream.script(status(500, b"{}"))
     post(f"{running.url}/v1/messages", {**body, "model": "demo"})
-    loop.run(running.state.ledger.close())
+    loop.run(running.state.observed.ledger.close())
     found = usage(running)
     assert found["by"] == "model"
     assert found["more"] == 0

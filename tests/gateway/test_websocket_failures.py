@@ -77,7 +77,7 @@ def test_too_many_answers_are_refused() -> None:
 def test_a_bug_of_ours_is_an_error_event(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr(gateway.state, "choices", lambda *_: 1 / 0)
+            broken.setattr(gateway.state.upstreams, "choices", lambda *_: 1 / 0)
             error = await socket.ask("Hello", model="c/demo")
         assert error["status"] == 500
         await socket.works()
@@ -116,7 +116,7 @@ def test_a_message_carries_its_trace_context() -> None:
 
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         spans = InMemorySpanExporter()
-        gateway.state.tracing = OtelTracing(SimpleSpanProcessor(spans), {})
+        gateway.state.observed.tracing = OtelTracing(SimpleSpanProcessor(spans), {})
         for digit in "12":
             parent = f"00-{digit * 32}-b7ad6b7169203331-01"
             metadata = {"ws_request_header_traceparent": parent}
@@ -187,7 +187,7 @@ def test_a_gateway_that_stops_lets_an_answer_finish() -> None:
             await socket.send(input=QUESTION, model="c/demo")
             await socket.send(input="What waits", model="c/demo")
             await served.wait_seen(1)
-            gateway.state.announce_stop()
+            gateway.state.lifecycle.announce_stop()
             served.answering.set()
             with pytest.raises(ConnectionClosed) as closed:
                 await idle.next()

@@ -38,7 +38,7 @@ def shared(loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream) -> Iterator
     weights = '{ target = "one/m", weight = 3 }, { target = "two/m", weight = 1 }'
     config += f'[[routes]]\nmatch = "*"\nto = [{weights}]\n'
     with gateway(config, loop) as served:
-        served.state.random = lambda: 0.99
+        served.state.upstreams.random = lambda: 0.99
         yield served
 
 
@@ -164,4 +164,4 @@ def test_a_failing_target_falls_back_to_the_other(
 def _first(shared: Gateway, opening: str) -> str:
     body = msgspec.json.encode(_chat([opening], ""))
     request = CLIENTS["openai-chat"].read_request(body, "/v1/chat/completions")
-    return shared.state.choices("x", lambda: conversation_of(request, ""))[0].upstream.name
+    return shared.state.upstreams.choices("x", lambda: conversation_of(request, ""))[0].upstream.name

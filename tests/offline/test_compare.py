@@ -75,7 +75,7 @@ def test_a_session_of_the_gateway_is_compared_and_becomes_a_page(tmp_path: Path)
             for question in (QUESTION, "Something else"):
                 talk = TALKS[CHAT](served.url, "up/demo", stream=True)
                 talk.ask(question)
-            loop.run(served.state.ledger.close())
+            loop.run(served.state.observed.ledger.close())
             sessions = plain_http.call(f"{served.url}/sessions").json["sessions"]
         assert len(sessions) == 2
         (asked,) = [one["session"] for one in sessions if one["opening"] != "Something else"]

@@ -19,7 +19,7 @@ from support.store_contract import NOON, Clock, added, entry, receipts
 
 from dragoman.credentials.secret import Secret
 from dragoman.store import (
-    Key,
+    EntryKey,
     Receipt,
     ReceiptQuery,
     Retention,
@@ -83,7 +83,7 @@ def test_a_restart_under_load_loses_nothing(own: services.Postgres, end: str) ->
                 return done
 
             clients = [asyncio.ensure_future(client()) for _ in range(3)]
-            assert await soon(lambda: len(gateway.state.ledger.pending) > 0, 20)  # the load is there
+            assert await soon(lambda: len(gateway.state.observed.ledger.pending) > 0, 20)  # the load is there
             await asyncio.to_thread(getattr(own, end))
             await asked(gateway, 3)
             assert await soon(lambda: bool(gateway.state.store.problem), 10)
@@ -132,7 +132,7 @@ def test_what_waits_has_a_bound_and_what_is_lost_is_counted(
             await asked(gateway, 2)
             await settled(gateway)
             await asyncio.to_thread(own.kill)
-            ledger = gateway.state.ledger
+            ledger = gateway.state.observed.ledger
             count = 2
             while not ledger.lost:
                 await asked(gateway, 10)
@@ -410,7 +410,7 @@ def test_a_put_that_is_no_longer_waited_for_is_made(database: str) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         async with asyncio.timeout(5):
-            while not await store.get([Key("turns", "a")]):  # noqa: ASYNC110 - another machine may have put it
+            while not await store.get([EntryKey("turns", "a")]):  # noqa: ASYNC110 - another machine may have put it
                 await asyncio.sleep(0.02)
         await store.close()
         with pytest.raises(StoreError, match="is closed"):

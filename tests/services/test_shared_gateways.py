@@ -131,14 +131,16 @@ def test_a_cooldown_is_known_to_all_and_to_a_new_replica(server: services.Redis)
         async with replicas(upstream, server) as (one, other):
             assert (await ask(one, ADMIN))[0] == 429
             for gateway in (one, other):
-                assert await soon(lambda at=gateway: "up/demo" in at.state.health.failing)
-            seconds = other.state.health.cooldown("up/demo", other.state.monotonic()).seconds
+                assert await soon(lambda at=gateway: "up/demo" in at.state.upstreams.health.failing)
+            seconds = other.state.upstreams.health.cooldown(
+                "up/demo", other.state.upstreams.monotonic()
+            ).seconds
             assert 20 < seconds <= 30
             async with running(config(upstream, server)) as new:
-                assert await soon(lambda: "up/demo" in new.state.health.failing)
+                assert await soon(lambda: "up/demo" in new.state.upstreams.health.failing)
             upstream.otherwise = body(ANSWER)
             assert (await ask(other, ADMIN))[0] == 200
-            assert await soon(lambda: not one.state.health.failing)
+            assert await soon(lambda: not one.state.upstreams.health.failing)
 
     asyncio.run(play())
 
@@ -195,10 +197,12 @@ def test_without_redis_each_replica_counts_alone_and_adds_it_later(
                 assert (await told(one, "/readyz"))[0] == 200
             # Each knows what its own receipts say, here one request of 100 tokens.
             assert [(await ask(found[0], ALICE))[0] for _ in range(4)] == [200] * 4
-            assert await soon(lambda: not found[0].state.ledger.pending)
+            assert await soon(lambda: not found[0].state.observed.ledger.pending)
             await asyncio.to_thread(server.start)
             assert await soon(lambda: not any(one.state.shared.problem for one in found))
-            assert await soon(lambda: found[0].state.monotonic() > found[0].state.limit_counters.paused_until)
+            assert await soon(
+                lambda: found[0].state.upstreams.monotonic() > found[0].state.limit_counters.paused_until
+            )
             ran = 0
             while (await ask(found[0], ALICE))[0] == 200:
                 ran += 1

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman.cli import main
-from dragoman.store import Key, Receipt, StoredEntry, open_store
+from dragoman.store import EntryKey, Receipt, StoredEntry, open_store
 from dragoman.store.sqlite import schema
 
 
@@ -36,7 +36,7 @@ def filled(path: Path) -> None:
             for n in range(20)
         ]  # fmt: skip
         await asyncio.wrap_future(store.add_receipts(lambda: receipts))
-        await store.put([StoredEntry(Key("turns", "a"), b"v")])
+        await store.put([StoredEntry(EntryKey("turns", "a"), b"v")])
         await store.close()
 
     asyncio.run(fill())

@@ -7,7 +7,7 @@ import msgspec
 from dragoman.store import (
     OWNERS,
     Addition,
-    Key,
+    EntryKey,
     ReceiptQuery,
     ScoreQuery,
     SessionQuery,
@@ -60,7 +60,7 @@ def fill(columns: Callable[[str], list[str]], insert: Callable[[str, dict[str, o
 
 async def check(store: Store, filled: set[str]) -> None:
     """Everything is there, and can be written on."""
-    entry = Key(OWNERS, "k1")
+    entry = EntryKey(OWNERS, "k1")
     assert await store.get([entry]) == {entry: b"alice"}
     await store.put([StoredEntry(entry, b"bob")])
     assert await store.get([entry]) == {entry: b"bob"}

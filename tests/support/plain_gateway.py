@@ -27,4 +27,4 @@ async def got(gateway: Gateway, path: str, status: int = 200) -> Any:
 
 async def settled(gateway: Gateway) -> None:
     """No receipt waits to be written."""
-    assert await soon(lambda: not gateway.state.ledger.pending, 15), gateway.state.store.problem
+    assert await soon(lambda: not gateway.state.observed.ledger.pending, 15), gateway.state.store.problem

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.store import (
     Addition,
-    Key,
+    EntryKey,
     Receipt,
     ReceiptQuery,
     Retention,
@@ -48,7 +48,7 @@ def run(coroutine: Any) -> Any:
 
 
 def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> StoredEntry:
-    return StoredEntry(Key(namespace, str(name)), value)
+    return StoredEntry(EntryKey(namespace, str(name)), value)
 
 
 async def added(store: Store, *receipts: Receipt) -> None:
@@ -101,7 +101,12 @@ def test_entries_are_there_for_every_gateway_until_they_expire(opened: Opened) -
         )
         one, other = (opened(retention=retention, now=clock) for _ in range(2))
         await one.put([entry("a", b"1"), entry("a", b"\x00\xff", "aliases"), entry("b", b"")])
-        wanted = [Key("turns", "a"), Key("aliases", "a"), Key("turns", "b"), Key("turns", "c")]
+        wanted = [
+            EntryKey("turns", "a"),
+            EntryKey("aliases", "a"),
+            EntryKey("turns", "b"),
+            EntryKey("turns", "c"),
+        ]
         assert await other.get(wanted) == {wanted[0]: b"1", wanted[1]: b"\x00\xff", wanted[2]: b""}
         assert other.may_hold("turns")
         assert await other.get([]) == {}
@@ -122,8 +127,8 @@ def test_thousands_of_keys_at_once(opened: Opened) -> None:
     async def scenario() -> None:
         store = opened()
         await store.put([entry(n, str(n).encode()) for n in range(3000)])
-        found = await store.get([Key("turns", str(n)) for n in range(4000)])
-        assert found == {Key("turns", str(n)): str(n).encode() for n in range(3000)}
+        found = await store.get([EntryKey("turns", str(n)) for n in range(4000)])
+        assert found == {EntryKey("turns", str(n)): str(n).encode() for n in range(3000)}
         await store.close()
 
     run(scenario())
@@ -512,7 +517,7 @@ def test_the_rows_are_limited_and_the_oldest_are_dropped(opened: Opened) -> None
             await store.put([entry(n)])
             await added(store, Receipt(str(n), clock.now))
         await store.prune()
-        kept = await store.get([Key("turns", str(n)) for n in range(30)])
+        kept = await store.get([EntryKey("turns", str(n)) for n in range(30)])
         assert [key.key for key in kept] == [str(n) for n in range(20, 30)]
         left = [receipt.id for receipt in await store.receipts(ReceiptQuery())]
         assert left[:20] == [str(n) for n in range(29, 9, -1)]

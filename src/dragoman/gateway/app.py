@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from functools import partial
 
 from ..observe.metrics import CONTENT_TYPE
-from ..protocols.base import ClientProtocol
-from ..protocols.facts import Compaction
 from ..protocols.registry import served_protocols
 from ..transport.server import (
     ClientGone,
@@ -26,9 +24,9 @@ from .endpoints import exchanges, models, probes, scores, sessions, usage
 from .endpoints.compact import compact
 from .endpoints.count_tokens import count_tokens
 from .endpoints.inspector import routes as inspector_routes
-from .errors import busy, client_of, error_response, forbidden, from_refusal, internal_error
+from .errors import client_of, error_response, forbidden, from_refusal, internal_error
 from .exchange import sockets
-from .exchange.handler import ExchangeHandler
+from .exchange.answering import answer_request
 from .guard import refusal
 from .ids import new_id
 from .passthrough import endpoints as other_endpoints
@@ -84,7 +82,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
     async def metrics(request: HttpRequest) -> HttpResponse:
         if not identity_of(state.keys, request).sees_all:
             return error_response(client_of(request), forbidden(_ADMINS_ONLY), new_id())
-        return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)
+        return HttpResponse(state.observed.metrics.page(), content_type=CONTENT_TYPE)
 
     return [
         Route("GET", "/", hello),
@@ -109,12 +107,14 @@ def _model_routes(state: State) -> list[Route]:
     routes: list[Route] = []
     for client in served_protocols():
         at = client.endpoints
-        routes += [Route("POST", path, _exchange_handler(state, client)) for path in at.paths(*at.answers)]
-        routes += [Route("POST", path, _count_handler(state, client)) for path in at.paths(*at.counts)]
+        routes += [
+            Route("POST", path, partial(answer_request, state, client)) for path in at.paths(*at.answers)
+        ]
+        routes += [Route("POST", path, partial(count_tokens, state, client)) for path in at.paths(*at.counts)]
         if client.compaction is not None:
             paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
             routes += [
-                Route("POST", path, _compact_handler(state, client, client.compaction)) for path in paths
+                Route("POST", path, partial(compact, state, client, client.compaction)) for path in paths
             ]
     return routes
 
@@ -128,34 +128,6 @@ def _missing_routes() -> list[Route]:
 def _websocket_routes(state: State, answer: Handler) -> list[Route]:
     clients = [client for client in served_protocols() if client.socket_format is not None]
     return [route for client in clients for route in sockets.routes(state, client, answer)]
-
-
-def _exchange_handler(state: State, client: ClientProtocol) -> Handler:
-    async def refuse() -> HttpAnswer:
-        return error_response(client, busy(), new_id())
-
-    def answer(request: HttpRequest) -> Awaitable[HttpAnswer]:
-        if state.running >= state.config.server.max_streams:
-            return refuse()
-        return ExchangeHandler(state, client, request).run()
-
-    return answer
-
-
-def _count_handler(state: State, client: ClientProtocol) -> Handler:
-    async def count(request: HttpRequest) -> HttpResponse:
-        return await count_tokens(state, client, request)
-
-    return count
-
-
-def _compact_handler(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
-    async def answer(request: HttpRequest) -> HttpAnswer:
-        if state.running >= state.config.server.max_streams:
-            return error_response(client, busy(), new_id())
-        return await compact(state, client, compaction, request)
-
-    return answer
 
 
 async def _not_found(request: HttpRequest) -> HttpAnswer:

@@ -36,6 +36,9 @@ class CallerIdentity(NamedTuple):
     """The scope of stored state (`Identity.scope`)."""
 
 
+NOBODY = CallerIdentity(Identity(), None, "")
+
+
 class Caller:
     """What the headers of one request say about the client."""
 

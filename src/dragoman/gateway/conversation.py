@@ -63,14 +63,14 @@ def opening_words(request: Request, profile: str | None) -> str:
     if not request.tools and profile not in (None, UNKNOWN.name):
         return ""
     said = (message for message in request.messages if message.role == "user")
-    text = next(filter(None, (_own_words(plain_text(message.parts)) for message in said)), "")
+    text = next(filter(None, (_said(plain_text(message.parts)) for message in said)), "")
     if len(text) <= _LONGEST_OPENING:
         return text
     # Cut between words: half a secret would not be recognised as one.
     return f"{text[: _LONGEST_OPENING + 1].rpartition(' ')[0]}…"
 
 
-def _own_words(text: str) -> str:
+def _said(text: str) -> str:
     """A text without the tagged parts that agents add to it. Its beginning, if the rest is long."""
     at = 0
     while (tag := _OPENING_TAG.match(text, at)) and (end := text.find(f"</{tag[1]}>", tag.end())) >= 0:

@@ -107,10 +107,10 @@ class AgainstState(State):
         super().__init__(config)
         self.target = ""
         self.ended: asyncio.Queue[Track] = asyncio.Queue()
-        self.tap.on_end = self.ended.put_nowait
+        self.observed.tap.on_end = self.ended.put_nowait
 
     def targets_for(self, incoming: IncomingRequest) -> tuple[ChosenTarget, ...]:
-        return self.choices(self.target)
+        return self.upstreams.choices(self.target)
 
 
 def session(path: Path) -> list[RecordingEntry]:

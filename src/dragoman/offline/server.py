@@ -64,12 +64,12 @@ class ReplayState(State):
         super().__init__(config, client=opening(self._answers, others))
         self._new = KeptFailures(
             settings.folder,
-            self.redactor,
+            self.observed.redactor,
             RecordingLimits(bytes=_LARGEST_RECORDING),
             lambda: log.warning("an exchange is not recorded in %s", settings.folder),
             self._is_new,
         )
-        self.tap.on_end = self._over
+        self.observed.tap.on_end = self._over
 
     def targets_for(self, incoming: IncomingRequest) -> tuple[ChosenTarget, ...]:
         """The recording that answers the request, as a target. Raises NoRecording."""
@@ -114,7 +114,7 @@ class ReplayState(State):
         )
 
     def _over(self, track: Track) -> None:
-        self.ledger.add(track)
+        self.observed.ledger.add(track)
         base = self._bases.pop(track.id, None)
         if base is not None:
             self._answers.remove(base)

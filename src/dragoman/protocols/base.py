@@ -135,6 +135,9 @@ class AnswerContext(msgspec.Struct, frozen=True, kw_only=True):
     """Request settings that the answer repeats (`ClientProtocol.echo`)."""
     elapsed: Callable[[], float] | None = None
     """Seconds since `created`. None: unknown, for example when a stored answer is translated."""
+    on_response: Callable[[dict[str, Any]], None] | None = None
+    """Called with the whole response that ends an answer, if clients may continue from it
+    (`ClientProtocol.keeps_responses`)."""
 
 
 def no_echo(request: Request) -> dict[str, Any]:

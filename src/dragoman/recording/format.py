@@ -195,5 +195,7 @@ def _portable(record: Record) -> Record:
     """Remove the clock, which cannot be encoded, and members that the recorded request has, too."""
     if not isinstance(record, UpstreamRequest) or record.setup is None:
         return record
-    options = msgspec.structs.replace(record.setup.options, clock=None, elapsed=None, echo={})
+    options = msgspec.structs.replace(
+        record.setup.options, clock=None, elapsed=None, on_response=None, echo={}
+    )
     return msgspec.structs.replace(record, setup=msgspec.structs.replace(record.setup, options=options))

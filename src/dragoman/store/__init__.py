@@ -28,7 +28,7 @@ from .types import (
     SEARCHES,
     TURNS,
     Addition,
-    Key,
+    EntryKey,
     Pruned,
     Receipt,
     ReceiptQuery,
@@ -60,7 +60,7 @@ __all__ = [
     "SEARCHES",
     "TURNS",
     "Addition",
-    "Key",
+    "EntryKey",
     "Pruned",
     "Receipt",
     "ReceiptQuery",
@@ -96,7 +96,7 @@ class Store(Protocol):
         """Why writes fail or wait at the moment, as a sentence; empty if they do not. Must not wait."""
         ...
 
-    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    async def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         """The values of `keys`. Missing and expired keys are left out."""
         ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from .types import Key, StoredEntry
+from .types import EntryKey, StoredEntry
 
 _OVERHEAD = 256
 """Estimated memory of an entry besides its value, in bytes."""
@@ -23,13 +23,13 @@ class Memories:
         self._most = most
         self.size = 0
         """Estimated size in bytes."""
-        self._values: OrderedDict[tuple[Memory, Key], bytes] = OrderedDict()
+        self._values: OrderedDict[tuple[Memory, EntryKey], bytes] = OrderedDict()
 
     def open(self) -> Memory:
         """Open the memory of a new connection."""
         return Memory(self)
 
-    def get(self, memory: Memory, key: Key) -> bytes | None:
+    def get(self, memory: Memory, key: EntryKey) -> bytes | None:
         value = self._values.get((memory, key))
         if value is not None:
             self._values.move_to_end((memory, key))
@@ -44,7 +44,7 @@ class Memories:
             owner, key = next(iter(self._values))
             self.drop(owner, key)
 
-    def drop(self, memory: Memory, key: Key) -> None:
+    def drop(self, memory: Memory, key: EntryKey) -> None:
         value = self._values.pop((memory, key), None)
         if value is not None:
             memory.keys.discard(key)
@@ -58,9 +58,9 @@ class Memory:
 
     def __init__(self, memories: Memories) -> None:
         self._all = memories
-        self.keys: set[Key] = set()
+        self.keys: set[EntryKey] = set()
 
-    def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         """The values of `keys`. Missing keys are left out."""
         found = ((key, self._all.get(self, key)) for key in keys)
         return {key: value for key, value in found if value is not None}
@@ -69,7 +69,7 @@ class Memory:
         for entry in entries:
             self._all.put(self, entry)
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: EntryKey) -> None:
         self._all.drop(self, key)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from ..model.messages import Message, Part, Seal, Text, Thinking, ToolCall, Tool
 from ..protocols.facts import ReasoningReplay
 from ..protocols.registry import client_protocol
 from ..tools.loop_detection import canonical
-from .types import ALIASES, ISSUERS, TURNS, Key
+from .types import ALIASES, ISSUERS, TURNS, EntryKey
 
 HASHED = "dgmh-"
 """The prefix of a call id that `protocols/common/call_ids.py` hashed. Only the store knows the original."""
@@ -60,19 +60,19 @@ class ReasoningContext(msgspec.Struct, frozen=True, kw_only=True):
 class Lookups(msgspec.Struct, frozen=True):
     """The keys to look up for a request, by the index of the message."""
 
-    turns: dict[int, Key]
-    issuers: dict[int, list[Key]]
-    aliases: dict[int, dict[str, Key]]
+    turns: dict[int, EntryKey]
+    issuers: dict[int, list[EntryKey]]
+    aliases: dict[int, dict[str, EntryKey]]
     """By the hashed id."""
 
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntryKey]:
         if not (self.turns or self.issuers or self.aliases):
             return []
         unnamed = (key for keys in self.issuers.values() for key in keys)
         hashed = (key for keys in self.aliases.values() for key in keys.values())
         return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
 
-    def found(self, values: Mapping[Key, bytes]) -> FoundReasoning:
+    def found(self, values: Mapping[EntryKey, bytes]) -> FoundReasoning:
         """Sort the values that the store returned."""
         turns = {at: values[key] for at, key in self.turns.items() if key in values}
         issuers = {
@@ -135,8 +135,8 @@ def seals(parts: Iterable[Part]) -> list[Seal]:
     return [part.seal for part in sealed if part.seal is not None]
 
 
-def alias_key(id: str, context: ReasoningContext) -> Key:
-    return Key(ALIASES, _digest(context.scope, context.issuer, id))
+def alias_key(id: str, context: ReasoningContext) -> EntryKey:
+    return EntryKey(ALIASES, _digest(context.scope, context.issuer, id))
 
 
 class TurnPosition(msgspec.Struct, frozen=True):
@@ -157,19 +157,19 @@ class TurnPosition(msgspec.Struct, frozen=True):
         return texts
 
 
-def turn_key(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> Key:
-    return Key(TURNS, _digest(context.scope, context.issuer, *_identity(position, parts, context)))
+def turn_key(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> EntryKey:
+    return EntryKey(TURNS, _digest(context.scope, context.issuer, *_identity(position, parts, context)))
 
 
-def issuer_keys(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> list[Key]:
+def issuer_keys(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> list[EntryKey]:
     """Keys for the issuers of a turn's unnamed seals.
 
     The key is the seal itself, unless the client rebuilds seals, as OpenAI's Chat SDK does with lists.
     """
     if not context.sent_back.seals:
-        return [Key(ISSUERS, _digest(context.scope, *_identity(position, parts, context)))]
+        return [EntryKey(ISSUERS, _digest(context.scope, *_identity(position, parts, context)))]
     return [
-        Key(ISSUERS, _digest(context.scope, seal.protocol, seal.data or seal.id or ""))
+        EntryKey(ISSUERS, _digest(context.scope, seal.protocol, seal.data or seal.id or ""))
         for seal in seals(parts)
     ]
 

@@ -23,18 +23,16 @@ import msgspec
 from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
 from ..model.messages import Message, Notice, Opaque, Request
-from ..protocols.base import AnswerContext, ClientProtocol
-from ..protocols.common.collect import Answer
+from ..protocols.base import ClientProtocol
 from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
-from . import ITEM_IDS, ITEMS, RESPONSES, Key, Store, StoredEntry, StoreError
+from . import ITEM_IDS, ITEMS, RESPONSES, EntryKey, Store, StoredEntry, StoreError
 from .memory import Memory
 from .scoped import scoped
 
 _REFERENCE = "item_reference"
-_ENDINGS = frozenset({"response.completed", "response.incomplete"})
-_UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
+_FINISHED = frozenset({"completed", "incomplete"})
 
 
 class PreviousResponseNotFound(BadRequest):
@@ -85,17 +83,6 @@ _decode_stored = msgspec.json.Decoder(StoredResponse).decode
 _decode_stored_item = msgspec.json.Decoder(_StoredItem).decode
 
 
-class _Response(msgspec.Struct, frozen=True):
-    id: str
-    output: list[msgspec.Raw] = []
-    status: str = ""
-    model: str = ""
-
-
-class _Item(msgspec.Struct, frozen=True):
-    id: str | None = None
-
-
 class _PossibleReference(msgspec.Struct, frozen=True):
     """The members of an input item that tell whether it is a reference to another item."""
 
@@ -104,15 +91,7 @@ class _PossibleReference(msgspec.Struct, frozen=True):
     role: Any = msgspec.UNSET
 
 
-class _Ending(msgspec.Struct, frozen=True):
-    type: str
-    response: _Response | None = None
-
-
-_decode_response = msgspec.json.Decoder(_Response).decode
-_decode_item = msgspec.json.Decoder(_Item).decode
 _decode_reference = msgspec.json.Decoder(_PossibleReference).decode
-_decode_ending = msgspec.json.Decoder(_Ending).decode
 
 
 def failure(error: PreviousResponseNotFound) -> Failed:
@@ -129,7 +108,7 @@ class _Lookup:
         self._store = store
         self._memory = memory
 
-    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    async def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         if self._memory is None:
             return await self._store.get(keys)
         found = self._memory.get(keys)
@@ -196,32 +175,31 @@ async def expand(
 async def record(
     store: Store,
     continued: Continued,
-    final: bytes,
+    response: Obj | None,
     *,
     issuer: str,
     native: bool = False,
     scope: str = "",
-    answer: Answer | None = None,
     memory: Memory | None = None,
 ) -> tuple[Notice, ...]:
-    """Store a finished response. With `store: false`, only `memory` keeps it.
+    """Store a finished `response` as the client gets it. With `store: false`, only `memory` keeps it.
 
-    `final` are the last bytes for the client: the result of the `feed` or `close` that ended the exchange.
-    Call this before they are sent, so that the client can continue as soon as it knows the id. `answer`
-    supplies the output if the upstream's last event does not repeat it.
+    Call this before the client gets its end, so that it can continue as soon as it knows the id.
     """
     unstored = continued.request.settings.store is False
-    response = None if unstored and memory is None else final_response(final)
-    if response is None:
+    if response is None or response.get("status") not in _FINISHED or (unstored and memory is None):
         return ()
-    client = _client(continued.request)
-    output = [bytes(item) for item in response.output or _output(client, answer, response.id)]
-    items = [(_digest_of(item), item) for item in (*continued.items, *output)]
-    digests = (*continued.earlier, *(digest for digest, _ in items))
-    stored = StoredResponse(issuer, response.model, native, continued.whole, digests)
-    entries = [StoredEntry(Key(ITEMS, digest), item) for digest, item in items]
-    entries += _by_id(items[len(continued.items) :], issuer, native, scope)
-    entries.append(StoredEntry(scoped(RESPONSES, scope, response.id), _encode(stored)))
+    output = [_encode(item) for item in response["output"]]
+    digests = [_digest_of(item) for item in (*continued.items, *output)]
+    items = zip(digests, (*continued.items, *output), strict=True)
+    entries = [StoredEntry(EntryKey(ITEMS, digest), item) for digest, item in items]
+    for digest, item in zip(digests[len(continued.items) :], response["output"], strict=True):
+        if id := item.get("id"):
+            value = _encode(_StoredItem(issuer, native, digest))
+            entries.append(StoredEntry(scoped(ITEM_IDS, scope, id), value))
+    known = (*continued.earlier, *digests)
+    stored = StoredResponse(issuer, response["model"], native, continued.whole, known)
+    entries.append(StoredEntry(scoped(RESPONSES, scope, response["id"]), _encode(stored)))
     if unstored and memory is not None:
         memory.put(entries)
         return ()
@@ -230,40 +208,6 @@ async def record(
     except StoreError as error:
         return (Notice("response-not-stored", "store", error.message),)
     return ()
-
-
-def _output(client: ClientProtocol, answer: Answer | None, id: str) -> list[msgspec.Raw]:
-    if answer is None or answer.end is None:
-        return []
-    context = AnswerContext(id=id.removeprefix("resp_"), created=0, model="")
-    return _decode_response(client.render(answer, context)).output
-
-
-def final_response(final: bytes) -> _Response | None:
-    """The response in a body, or in the last event of a stream; None if the response failed."""
-    if final.lstrip()[:1] == b"{":
-        response = _decoded(final)
-        return response if response is not None and response.status not in _UNFINISHED else None
-    for line in reversed(final.splitlines()):
-        if line.startswith(b"data:"):
-            ending = _decoded_ending(line[5:])
-            if ending is not None and ending.type in _ENDINGS:
-                return ending.response
-    return None
-
-
-def _decoded(data: bytes) -> _Response | None:
-    try:
-        return _decode_response(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # the body of an error
-
-
-def _decoded_ending(data: bytes) -> _Ending | None:
-    try:
-        return _decode_ending(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # `[DONE]`, or an event of another shape
 
 
 def _fields(request: Request) -> Obj:
@@ -339,7 +283,7 @@ def _content(item: _InputItem, index: int) -> bytes:
 async def _history(lookup: _Lookup, id: str, stored: StoredResponse | None) -> list[bytes]:
     if stored is None or not stored.whole:
         raise PreviousResponseNotFound(id)
-    keys = [Key(ITEMS, digest) for digest in stored.items]
+    keys = [EntryKey(ITEMS, digest) for digest in stored.items]
     found = await lookup.get(keys)
     items = [found.get(key) for key in keys]
     if any(item is None for item in items):
@@ -355,7 +299,7 @@ async def _resolve(
     names = {id: scoped(ITEM_IDS, scope, id) for id in references if id}
     values = await lookup.get(list(names.values()))
     known = {id: _decode_stored_item(values[key]) for id, key in names.items() if key in values}
-    contents = await lookup.get([Key(ITEMS, stored.item) for stored in known.values()])
+    contents = await lookup.get([EntryKey(ITEMS, stored.item) for stored in known.values()])
     result: list[_InputItem] = []
     for item, id in zip(items, references, strict=True):
         sent = bytes(item)
@@ -363,7 +307,7 @@ async def _resolve(
             result.append(_InputItem(sent, sent, True))
             continue
         stored = known.get(id)
-        content = contents.get(Key(ITEMS, stored.item)) if stored else None
+        content = contents.get(EntryKey(ITEMS, stored.item)) if stored else None
         # A native target may know an item that is not in our store.
         targets_own = content is None or (stored is not None and stored.native and stored.issuer == native)
         result.append(_InputItem(sent, content, native is not None and targets_own, id))
@@ -376,15 +320,6 @@ def _reference(raw: msgspec.Raw) -> str:
     bare = item.type is None and item.role is msgspec.UNSET
     id = item.id if bare or item.type == _REFERENCE else None
     return id if isinstance(id, str) else ""
-
-
-def _by_id(output: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope: str) -> list[StoredEntry]:
-    entries: list[StoredEntry] = []
-    for digest, item in output:
-        if id := _decode_item(item).id:
-            value = _encode(_StoredItem(issuer, native, digest))
-            entries.append(StoredEntry(scoped(ITEM_IDS, scope, id), value))
-    return entries
 
 
 def _digest_of(item: bytes) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-from .types import Key
+from .types import EntryKey
 
 
-def scoped(namespace: str, scope: str, id: str) -> Key:
+def scoped(namespace: str, scope: str, id: str) -> EntryKey:
     """The key of `id` for the client with this scope. Another client's equal id has another key."""
     text = f"{len(scope)}:{scope}{id}"
-    return Key(namespace, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest())
+    return EntryKey(
+        namespace, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+    )

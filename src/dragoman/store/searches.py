@@ -14,7 +14,7 @@ import msgspec
 from ..model.messages import Message, Notice, Request, Search, ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.searches import with_calls
-from . import SEARCHES, Key, Store, StoredEntry, StoreError
+from . import SEARCHES, EntryKey, Store, StoredEntry, StoreError
 from .scoped import scoped
 
 _encode = msgspec.json.Encoder().encode
@@ -57,7 +57,7 @@ def _calls(message: Message) -> list[str]:
     return [part.id for part in message.parts if isinstance(part, ToolCall)]
 
 
-def _with_search(message: Message, keys: Sequence[Key], values: dict[Key, bytes]) -> Message:
+def _with_search(message: Message, keys: Sequence[EntryKey], values: dict[EntryKey, bytes]) -> Message:
     value = next((values[key] for key in keys if key in values), None)
     return (
         message if value is None else Message(message.role, (*message.parts, *_decode(value)), message.name)

@@ -37,7 +37,7 @@ class StoreError(DragomanError):
     status = 503
 
 
-class Key(NamedTuple):
+class EntryKey(NamedTuple):
     """The address of an entry."""
 
     namespace: str
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 class StoredEntry(msgspec.Struct, frozen=True):
     """A key and its value."""
 
-    key: Key
+    key: EntryKey
     value: bytes
 
 

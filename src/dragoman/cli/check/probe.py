@@ -58,8 +58,8 @@ async def _probe(state: State, upstream: UpstreamConfig, name: str, time_limit: 
         return Finding(name, True, "not probed: it uses the key that the client sends")
     try:
         async with asyncio.timeout(time_limit):
-            headers = await state.keyring.headers(upstream, url)
-            status, body = await state.pool.get(url, headers, upstream, max_size=MAX_LIST_SIZE)
+            headers = await state.upstreams.keyring.headers(upstream, url)
+            status, body = await state.upstreams.pool.get(url, headers, upstream, max_size=MAX_LIST_SIZE)
             return _judged(state.config, upstream, name, shown, status, body)
     except DragomanError as error:
         advice = "put the credential there, or change `credential` in the config"

@@ -13,7 +13,7 @@ from ...protocols.base import ClientProtocol
 from ...protocols.common.fields import is_object
 from ...protocols.facts import Compaction
 from ...transport.server import HttpAnswer, HttpRequest, HttpResponse, json_response
-from ..exchange.handler import ExchangeHandler
+from ..exchange.answering import answer_request
 from ..state import State
 
 
@@ -30,7 +30,7 @@ async def compact(
 
     target = http.target.replace(compaction.suffix, "", 1)
     ordinary = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
-    answer = await ExchangeHandler(state, client, ordinary).run()
+    answer = await answer_request(state, client, ordinary)
     if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
     body = compaction.to_answer(compacted, msgspec.json.decode(answer.body))

@@ -83,19 +83,21 @@ async def _upstream_count(state: State, request: Request, caller: Caller, key: S
     def traits() -> RequestTraits:
         return RequestTraits(request, caller.profile(request))
 
-    choice = state.choices(request.model, conversation, traits)[0]
+    choice = state.upstreams.choices(request.model, conversation, traits)[0]
     upstream = choice.upstream
     counting = upstream_protocol(upstream.protocol).counting
-    if counting is None or upstream.name in state.cannot_count:
+    if counting is None or upstream.name in state.upstreams.cannot_count:
         return None
     try:
-        upstream = await first_key(state, upstream, choice.key, conversation)
+        upstream = await first_key(state.upstreams, upstream, choice.key, conversation)
         choice = msgspec.structs.replace(choice, upstream=upstream)
         return await _ask(state, choice, request, caller, key, counting)
     except UpstreamFailed as error:
         why = error.failure.message
         if error.failure.status in (404, 405, 501):
-            state.cannot_count.add(upstream.name)  # many servers lack this endpoint of their protocol
+            state.upstreams.cannot_count.add(
+                upstream.name
+            )  # many servers lack this endpoint of their protocol
     except (DragomanError, msgspec.DecodeError, UnicodeDecodeError) as error:
         why = str(error)
     log.warning("token count estimated", extra={"upstream": upstream.name, "why": why})
@@ -112,28 +114,18 @@ async def _ask(
 ) -> int | None:
     upstream, wire = choice.upstream, upstream_protocol(choice.upstream.protocol)
     # What cannot be carried over hardly changes the number, so `strict` does not matter here.
-    target = msgspec.structs.replace(state.learned.applied(choice).target, strict=False)
+    target = msgspec.structs.replace(state.upstreams.learned.applied(choice).target, strict=False)
     outgoing = wire.write_request(request, target)
     asked = build_count_request(upstream, choice.model, outgoing, counting)
     if asked is None:
         return None
     url, body = asked
     betas = needed_betas(caller.betas, outgoing, wire.beta_header, target)
-    headers = await state.keyring.headers(upstream, url, body=body, caller=key, betas=betas)
-    async with UpstreamCall(
-        state.pool,
-        upstream.name,
-        url,
-        body,
-        headers,
-        # Short: agents count before each request, and an estimate at once is better than a late number.
-        connect_timeout=5.0,
-        idle_timeout=15.0,
-        network=upstream.network,
-    ) as call:
-        response = call.response = await call.send()
-        if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.read_error())
+    headers = await state.upstreams.keyring.headers(upstream, url, body=body, caller=key, betas=betas)
+    # Short: agents count before each request, and an estimate at once is better than a late number.
+    hasty = msgspec.structs.replace(upstream, connect_timeout=5.0, idle_timeout=15.0)
+    async with UpstreamCall(state.upstreams.pool, hasty, url, body, headers) as call:
+        response = await call.send()
         answer = msgspec.json.decode(await response.read(_MAX_ANSWER))
     count = answer.get(counting.member) if is_object(answer) else None
     return count if isinstance(count, int) else None

@@ -79,7 +79,7 @@ def chunks_as_text(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[
 
 class _RedactedView:
     def __init__(self, track: Track, redactor: Redactor) -> None:
-        self._own = track.secrets
+        self._secrets = track.secrets
         self._redactor = redactor
 
     def client_request(self, request: ClientRequest) -> dict[str, Any]:
@@ -103,16 +103,16 @@ class _RedactedView:
         }
 
     def stream(self, records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
-        chunks = scrub_stream(self._redactor, [record.data for record in records], self._own)
+        chunks = scrub_stream(self._redactor, [record.data for record in records], self._secrets)
         clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
         return chunks_as_text(clean)
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
-        return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}
+        return {name: self._redactor.scrub_text(value, self._secrets) for name, value in headers.items()}
 
     def _body(self, body: bytes) -> dict[str, str]:
         """As text, and also in base64 if the body is not UTF-8."""
-        clean = self._redactor.scrub(body, self._own)
+        clean = self._redactor.scrub(body, self._secrets)
         try:
             return {"body": clean.decode()}
         except UnicodeDecodeError:

@@ -61,13 +61,17 @@ async def _list_exchanges(state: State, request: HttpRequest) -> HttpResponse:
     if not identity.sees_all:
         query = msgspec.structs.replace(query, key=identity.name)
     page = await find(query, in_memory(state), state.store)
-    kept = await asyncio.to_thread(state.kept.ids) if state.kept is not None else frozenset[str]()
+    kept = (
+        await asyncio.to_thread(state.observed.kept.ids)
+        if state.observed.kept is not None
+        else frozenset[str]()
+    )
     shown = [
-        msgspec.structs.replace(entry, recorded=entry.id in state.tap.ring or entry.id in kept)
+        msgspec.structs.replace(entry, recorded=entry.id in state.observed.tap.ring or entry.id in kept)
         for entry in page.exchanges
     ]
-    page = msgspec.structs.replace(page, exchanges=shown, lost=state.metrics.lost_receipts())
-    return json_answer(state.redactor.scrub(msgspec.json.encode(page)))
+    page = msgspec.structs.replace(page, exchanges=shown, lost=state.observed.metrics.lost_receipts())
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(page)))
 
 
 async def _get_receipt(state: State, request: HttpRequest) -> HttpResponse:
@@ -75,27 +79,27 @@ async def _get_receipt(state: State, request: HttpRequest) -> HttpResponse:
     identity = identity_of(state.keys, request)
     track = track_of(state, id)
     if track is not None and identity.sees(track.key):
-        entry, own = summary(track, opening=track.opening), track.secrets
+        entry, secrets = summary(track, opening=track.opening), track.secrets
         more = msgspec.to_builtins(detail(track))
     else:
         receipt = None if track is not None else await state.store.receipt(id)
         if receipt is None or not identity.sees(receipt.key):
             raise NoSuchExchange(f"exchange {id[:40]!r} not found: it may have expired (server.retention)")
         entry = msgspec.json.decode(receipt.summary, type=ExchangeSummary)
-        more, own = msgspec.json.decode(receipt.value), []
+        more, secrets = msgspec.json.decode(receipt.value), []
     # `calls` is a number in the summary and a list in the detail: the detail must come last.
     merged = {**msgspec.to_builtins(entry), **more}
-    return json_answer(state.redactor.scrub(msgspec.json.encode(merged), own))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(merged), secrets))
 
 
 async def _get_bytes(state: State, request: HttpRequest) -> HttpResponse:
-    shown = await asyncio.to_thread(sides, await track_with_bytes(state, request), state.redactor)
+    shown = await asyncio.to_thread(sides, await track_with_bytes(state, request), state.observed.redactor)
     return json_answer(msgspec.json.encode(shown))
 
 
 async def _get_recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dump, await track_with_bytes(state, request), state.redactor)
+    data = await asyncio.to_thread(dump, await track_with_bytes(state, request), state.observed.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
@@ -111,7 +115,7 @@ class _ReplayOptions(msgspec.Struct, frozen=True):
 async def _replay(state: State, request: HttpRequest) -> HttpResponse:
     options = _replay_options(await request.read())
     track = await track_with_bytes(state, request)
-    return json_answer(await asyncio.to_thread(_replayed, track, state.redactor, options))
+    return json_answer(await asyncio.to_thread(_replayed, track, state.observed.redactor, options))
 
 
 def _replay_options(body: bytes) -> _ReplayOptions:
@@ -139,19 +143,23 @@ def _replayed(track: Track, redactor: Redactor, options: _ReplayOptions) -> byte
 
 def in_memory(state: State) -> list[Track]:
     """Exchanges that are running, or are not in the store yet."""
-    return [*state.tap.running.values(), *state.ledger.pending.values()]
+    return [*state.observed.tap.running.values(), *state.observed.ledger.pending.values()]
 
 
 def track_of(state: State, id: str) -> Track | None:
     """The exchange, if this process still holds it in memory."""
-    return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
+    return (
+        state.observed.tap.running.get(id)
+        or state.observed.tap.ring.get(id)
+        or state.observed.ledger.pending.get(id)
+    )
 
 
 async def track_with_bytes(state: State, request: HttpRequest) -> Track:
     """The exchange that the path names, from the ring or from the kept failures, if the client may see it."""
     id = request.parts["id"]
     identity = identity_of(state.keys, request)
-    track = state.tap.ring.get(id)
+    track = state.observed.tap.ring.get(id)
     if track is not None and identity.sees(track.key):
         return track
     if track is None and (kept := await _kept_failure(state, id, identity)) is not None:
@@ -164,14 +172,14 @@ async def track_with_bytes(state: State, request: HttpRequest) -> Track:
 
 async def _kept_failure(state: State, id: str, identity: Identity) -> Track | None:
     """A file does not say whose exchange it is: the receipt does. Without one, only admins see the file."""
-    if state.kept is None:
+    if state.observed.kept is None:
         return None
     here = track_of(state, id)
     receipt = None if here is not None else await state.store.receipt(id)
     owner = here.key if here is not None else receipt.key if receipt is not None else None
     if not (identity.sees_all if owner is None else identity.sees(owner)):
         return None
-    return await asyncio.to_thread(state.kept.find, id)
+    return await asyncio.to_thread(state.observed.kept.find, id)
 
 
 def json_answer(body: bytes) -> HttpResponse:

@@ -27,7 +27,7 @@ async def live(state: State, request: HttpRequest) -> Stream:
     identity = identity_of(state.keys, request)
     subscriber = _Subscriber(state, identity)
     try:
-        with contextlib.suppress(ClientGone):
+        with contextlib.suppress(ClientGone), state.lifecycle.wakes(subscriber.wake):
             await response.write(b": exchanges, as they happen\n\n")
             while events := await subscriber.next_events():
                 if not await still_valid(state.keys, request, identity):
@@ -45,31 +45,29 @@ class _Subscriber:
         self._state = state
         self._identity = identity
         self._pending: list[FeedEntry] = []
-        self._wake = asyncio.Event()
-        self._changes = Changes(state.tap, state.redactor, self._wake)
-        self._unwatch = state.feed.watch(self._on_entry)
-        state.stop_events.add(self._wake)
+        self.wake = asyncio.Event()
+        self._changes = Changes(state.observed.tap, state.observed.redactor, self.wake)
+        self._unwatch = state.observed.feed.watch(self._on_entry)
 
     def close(self) -> None:
         self._changes.close()
         self._unwatch()
-        self._state.stop_events.discard(self._wake)
 
     def _on_entry(self, entry: FeedEntry) -> None:
         if self._identity.sees(entry.key) and len(self._pending) < _MAX_PENDING:
             self._pending.append(entry)
-            self._wake.set()
+            self.wake.set()
 
     async def next_events(self) -> bytes:
         """The next events, or a keepalive. Empty: the gateway stops."""
         if not self._changes.waiting and not self._pending:
             # The tap reports no growth, so the running exchanges are checked at intervals.
-            timeout = UPDATE_INTERVAL if self._state.tap.running else _KEEPALIVE_INTERVAL
+            timeout = UPDATE_INTERVAL if self._state.observed.tap.running else _KEEPALIVE_INTERVAL
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), timeout)
-        if self._state.closing:
+                await asyncio.wait_for(self.wake.wait(), timeout)
+        if self._state.lifecycle.closing:
             return b""
-        self._wake.clear()
+        self.wake.clear()
         pending, self._pending = self._pending, []
         entries = [*self._changes.take(self._identity.sees), *pending]
         events = [b"event: exchange\ndata: %s\n\n" % bytes(entry.summary) for entry in entries]

@@ -26,7 +26,7 @@ def routes(state: State) -> list[Route]:
 
 async def _list_models(state: State, request: HttpRequest) -> HttpResponse:
     identity = identity_of(state.keys, request)
-    names = await state.catalogue.models(state.config)
+    names = await state.upstreams.catalogue.models(state.config)
     if identity.models:
         names = dict.fromkeys(filter(None, (_allowed_name(state, identity, name) for name in names)))
     listing = client_of(request).listing
@@ -41,7 +41,7 @@ def _allowed_name(state: State, identity: Identity, name: str) -> str | None:
     if not short or not identity.may_use(short):
         return None
     try:
-        return short if state.choices(short)[0].key == name else None
+        return short if state.upstreams.choices(short)[0].key == name else None
     except NoRoute:
         return None
 
@@ -52,7 +52,7 @@ def _get_model(state: State, request: HttpRequest) -> HttpResponse:
     name = request.parts["model"].removeprefix(client.listing.prefix)
     try:
         identity_of(state.keys, request).check_model(name)
-        state.choices(name)
+        state.upstreams.choices(name)
     except (NoRoute, ModelNotAllowed) as error:
         return error_response(client, failures.from_request_error(error), "")
     return json_response(client.listing.entry(name, name))

@@ -18,9 +18,9 @@ def routes(state: State) -> list[Route]:
         return json_response(
             {
                 "status": "ok",
-                "streams": state.metrics.open_streams(),
+                "streams": state.observed.metrics.open_streams(),
                 **_services(state),
-                "receipts_lost": state.metrics.lost_receipts(),
+                "receipts_lost": state.observed.metrics.lost_receipts(),
             }
         )
 
@@ -68,7 +68,7 @@ class _Readiness:
         state = self._state
         self._update()
         found: list[str] = []
-        if state.draining or state.closing:
+        if state.lifecycle.draining or state.lifecycle.closing:
             found.append("the gateway stops")
         if not self._store_seen:
             why = "cannot be used" if state.store_replaced else "has not been reached, or is being migrated"

@@ -27,4 +27,4 @@ async def _get_scores(state: State, request: HttpRequest) -> HttpResponse:
         return error_response(client_of(request), forbidden(_ADMINS_ONLY), new_id())
     wanted = scores.parse(request.query, state.clock())
     found = await scores.report(state.store, wanted)
-    return json_answer(state.redactor.scrub(msgspec.json.encode(found)))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(found)))

@@ -21,7 +21,7 @@ def routes(state: State) -> list[Route]:
 
 async def _list_sessions(state: State, request: HttpRequest) -> HttpResponse:
     found = await sessions.find(state.store, _visible(state, request, sessions.parse_query(request.query)))
-    return json_answer(state.redactor.scrub(msgspec.json.encode(found)))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(found)))
 
 
 async def _get_session(state: State, request: HttpRequest) -> HttpResponse:
@@ -29,7 +29,7 @@ async def _get_session(state: State, request: HttpRequest) -> HttpResponse:
     found = await sessions.one(state.store, _visible(state, request, SessionQuery(session=id)))
     if found is None:
         raise NoSuchExchange(f"session {id[:40]!r} not found: it may have expired (server.retention)")
-    return json_answer(state.redactor.scrub(msgspec.json.encode(found)))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(found)))
 
 
 def _visible(state: State, request: HttpRequest, query: SessionQuery) -> SessionQuery:

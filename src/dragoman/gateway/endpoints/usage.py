@@ -22,7 +22,7 @@ async def _get_usage(state: State, request: HttpRequest) -> HttpResponse:
     query = visible(identity_of(state.keys, request), wanted.query)
     wanted = msgspec.structs.replace(wanted, query=query)
     found = await usage.report(state.store, wanted)
-    return json_answer(state.redactor.scrub(msgspec.json.encode(found)))
+    return json_answer(state.observed.redactor.scrub(msgspec.json.encode(found)))
 
 
 def visible(identity: Identity, query: UsageQuery) -> UsageQuery:

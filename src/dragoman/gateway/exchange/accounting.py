@@ -1,20 +1,18 @@
-"""Metrics, trace and log line of an exchange, written when it ends."""
+"""Metrics, trace and log line of an exchange, from its record."""
 
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
 from ...config.types import UpstreamConfig
-from ...model.events import NO_USAGE, Usage
-from ...observe.metrics import TargetMetrics
+from ...model.events import NO_USAGE, Failed, Usage
+from ...observe.metrics import UsageMetrics
 from ...observe.tap import Track
 from ...observe.tracing import ExchangeTrace, TraceSummary
 from ...profiles import UNKNOWN
-from ...protocols.base import ClientProtocol
+from ...protocols.common.collect import Answer
 from ...routing.router import ChosenTarget
 from ..state import State
-from .attempt import Attempt
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -24,106 +22,99 @@ _OWN_QUESTIONS = "dragoman"
 """The client in the metrics of questions that Dragoman asks itself."""
 
 
-class Handler(Protocol):
-    """Serves one request: for an answer, or one that passes to an upstream as it is."""
-
-    id: str
-    client: ClientProtocol
-    choice: ChosenTarget | None
-    attempt: Attempt | None
-    counters: TargetMetrics | None
-    outcome: str
-    status: int
-    track: Track
-    trace: ExchangeTrace | None
-
-
-def count_usage(state: State, handler: Handler, usage: Usage, *, answered: bool) -> None:
+def count_attempt(state: State, track: Track, choice: ChosenTarget, usage: Usage, *, answered: bool) -> None:
     """Count the tokens and the cost of an attempt. Failed attempts cost money too."""
-    track, choice, counters = handler.track, handler.choice, handler.counters
-    if usage is NO_USAGE or not usage.known:
-        if answered:
-            track.cost = None  # the upstream answered, and did not say how many tokens it took
-        return
-    assert choice is not None
-    assert counters is not None
-    cost = state.prices.cost(choice.upstream, choice.model, usage, track.at)
-    track.count(usage, cost)
-    counters.usage.count(usage, cost)
-    state.metrics.key(track.key).count(usage, cost)
+    if usage is not NO_USAGE and usage.known:
+        _count(state, track, track.client, choice.upstream, choice.model, usage)
+    elif answered:
+        track.count_unknown()
 
 
 def count_side_question(
     state: State, track: Track, upstream: UpstreamConfig, model: str, usage: Usage
 ) -> None:
     """Count a question that Dragoman asked itself, to serve the exchange of `track`."""
+    _count(state, track, _OWN_QUESTIONS, upstream, model, usage)
+
+
+def _count(
+    state: State, track: Track, client: str, upstream: UpstreamConfig, model: str, usage: Usage
+) -> None:
     cost = state.prices.cost(upstream, model, usage, track.at)
     track.count(usage, cost)
-    state.metrics.target(_OWN_QUESTIONS, upstream.name, model).usage.count(usage, cost)
-    state.metrics.key(track.key).count(usage, cost)
+    counters: tuple[UsageMetrics, ...] = (
+        state.observed.metrics.target(client, upstream.name, model).usage,
+        state.observed.metrics.key(track.key),
+    )
+    for counter in counters:
+        counter.count(usage, cost)
 
 
-def account(state: State, handler: Handler) -> None:
-    """Record an exchange, however it ended: answered, refused, or left by the client."""
-    handler.track.ended(handler.outcome, handler.status)
-    attempt = handler.attempt
-    exchange = attempt.exchange if attempt else None
-    counters = handler.counters or state.metrics.target(handler.client.name, "", "")
-    counters.ended(handler.outcome)
-    counters.duration.observe(handler.track.seconds)
-    if attempt is not None and attempt.first_event is not None:
-        counters.first_event.observe(attempt.first_event)
-    receipts = exchange.receipts if exchange else ()
-    fired = [rule for receipt in receipts for rule in receipt.rules] if receipts else []
-    for receipt in receipts:
-        state.metrics.calls.labels(
-            handler.choice.upstream.name if handler.choice else "", receipt.outcome
-        ).inc()
-    for rule in fired:
-        state.metrics.rules.labels(rule).inc()
-    if handler.trace is not None:
-        handler.trace.ended(_trace_summary(handler, len(fired)))
-    level = logging.INFO if handler.outcome in _GOOD else logging.WARNING
+def count_failure(state: State, choice: ChosenTarget, failure: Failed) -> None:
+    """Count a failed attempt."""
+    state.observed.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
+
+
+def account(state: State, track: Track, trace: ExchangeTrace | None, answer: Answer | None) -> None:
+    """Count, trace and log an exchange that has ended: answered, refused, or left by the client.
+
+    `answer` is what the client got of an answer.
+    """
+    choice, attempt = track.choice, track.attempts[-1] if track.attempts else None
+    upstream = "" if choice is None else choice.upstream.name
+    counters = state.observed.metrics.target(track.client, upstream, "" if choice is None else choice.model)
+    counters.ended(track.outcome)
+    counters.duration.observe(track.seconds)
+    first_event = None if attempt is None else attempt.first_event
+    if first_event is not None:
+        counters.first_event.observe(first_event)
+    mended = 0
+    for receipt in track.receipts:
+        state.observed.metrics.calls.labels(upstream, receipt.outcome).inc()
+        mended += len(receipt.rules)
+        for rule in receipt.rules:
+            state.observed.metrics.rules.labels(rule).inc()
+    if trace is not None:
+        trace.ended(_trace_summary(track, answer, first_event, mended))
+    level = logging.INFO if track.outcome in _GOOD else logging.WARNING
     if log.isEnabledFor(level):
-        _log(state, handler, len(fired), level)
+        _log(state, track, mended, level)
 
 
-def _log(state: State, handler: Handler, mended: int, level: int) -> None:
-    exchange = handler.attempt.exchange if handler.attempt else None
-    usage = exchange.usage if exchange else None
-    failure, secrets = handler.track.failure, handler.track.secrets
+def _log(state: State, track: Track, mended: int, level: int) -> None:
+    usage, failure, choice = track.usage, track.failure, track.choice
     log.log(
         level,
         "%s %s -> %s",
-        handler.client.name,
-        handler.track.model,
-        handler.choice.key if handler.choice else "nowhere",
+        track.client,
+        track.model,
+        choice.key if choice else "nowhere",
         extra={
-            "exchange": handler.id,
-            "key": handler.track.key or None,
-            "profile": handler.track.profile or UNKNOWN.name,
-            "outcome": handler.outcome,
-            "error": state.redactor.scrub_text(failure.message, secrets) if failure else None,
-            "seconds": round(handler.track.seconds, 3),
-            "input": usage.prompt if usage and usage.known else None,
-            "output": usage.output if usage else None,
+            "exchange": track.id,
+            "key": track.key or None,
+            "profile": track.profile or UNKNOWN.name,
+            "outcome": track.outcome,
+            "error": state.observed.redactor.scrub_text(failure.message, track.secrets) if failure else None,
+            "seconds": round(track.seconds, 3),
+            "input": usage.prompt if usage.known else None,
+            "output": usage.output,
             "mended": mended or None,
         },
     )
 
 
-def _trace_summary(handler: Handler, mended: int) -> TraceSummary:
-    attempt = handler.attempt
-    if attempt is None:
-        return TraceSummary(outcome=handler.outcome, choice=handler.choice)
-    answer, exchange = attempt.answer, attempt.exchange
+def _trace_summary(
+    track: Track, answer: Answer | None, first_event: float | None, mended: int
+) -> TraceSummary:
+    if answer is None:
+        return TraceSummary(outcome=track.outcome, choice=track.choice)
     return TraceSummary(
-        outcome=handler.outcome,
-        choice=handler.choice,
-        usage=exchange.usage if exchange else NO_USAGE,
+        outcome=track.outcome,
+        choice=track.choice,
+        usage=track.usage,
         stop=answer.end.stop if answer.end else None,
         model=answer.start.model,
         id=answer.start.id,
-        first_event=attempt.first_event,
+        first_event=first_event,
         mended=mended,
     )

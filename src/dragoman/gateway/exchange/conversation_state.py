@@ -7,12 +7,11 @@ client gets the last bytes of the answer, so the client's next request always fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from ...model.events import Event
-from ...model.messages import Notice, Request
-from ...protocols.common.collect import collect
+from ...model.messages import Notice, Part, Request
 from ...routing.router import ChosenTarget
 from ...store import reasoning
 from ...store import responses as responses_state
@@ -37,69 +36,63 @@ class RestoredState(msgspec.Struct, frozen=True):
 
 async def restore(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> RestoredState:
     """Put stored responses, and the reasoning of this upstream, back into the client's request."""
-    continued = await _continued(state, incoming, choice) if incoming.client.keeps_responses else None
-    request = incoming.request if continued is None else continued.request
-    context = state.reasoning_context(
-        incoming.client.name,
-        choice.upstream,
-        incoming.scope,
-        reasoning.asks_for_reasoning(incoming.request),
+    client, upstream = incoming.client, choice.upstream
+    request, continued, kept_upstream = incoming.request, None, False
+    if client.keeps_responses:
+        kept_upstream = upstream.protocol == client.name and responses_state.is_kept_by_upstream(
+            request, incoming.previous, upstream.name
+        )
+        continued = await responses_state.expand(
+            state.store,
+            request,
+            incoming.previous,
+            issuer=upstream.name,
+            native=kept_upstream,
+            scope=incoming.scope,
+            memory=incoming.memory,
+        )
+        request = continued.request
+    context = ReasoningContext(
+        client=client.name,
+        issuer=upstream.name,
+        scope=incoming.scope,
+        wants_unsealed=upstream.facts.reasoning_field is not None,
+        same_protocol=upstream.protocol == client.name,
+        client_asked=reasoning.asks_for_reasoning(incoming.request),
+        # With one upstream of the client's protocol, every seal can only be from that upstream.
+        track_issuers=state.upstreams.protocols[client.name] > 1,
     )
-    kept_upstream = continued is not None and _kept_upstream(incoming, choice)
     if reasoning.needs_no_restore(request):
         return RestoredState(request, context, continued, kept_upstream)
     restored = await reasoning.restore(state.store, request, context)
     return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
 
 
-def needs_saving(restored: RestoredState, exchange: Translation) -> bool:
+def needs_saving(restored: RestoredState, translation: Translation) -> bool:
     """May the answer hold anything to save? An answer of plain text does not."""
-    return restored.continued is not None or bool(exchange.receipts) or not exchange.text_only
+    return restored.continued is not None or bool(translation.receipts) or not translation.text_only
 
 
 async def save(
     state: State,
     incoming: IncomingRequest,
     restored: RestoredState,
-    exchange: Translation,
-    events: Sequence[Event],
-    last: bytes,
+    translation: Translation,
+    parts: Sequence[Part],
+    response: dict[str, Any] | None,
 ) -> tuple[Notice, ...]:
-    """Save what the client's next request needs. `events` and `last` are the answer as the client gets it."""
+    """Save what the client's next request needs. `parts` and `response` are the answer as it gets it."""
     context, continued = restored.context, restored.continued
     request = incoming.request if continued is None else continued.request
-    # Most answers hold no reasoning. Collecting their parts would be wasted.
-    parts = collect(events).parts if reasoning.has_reasoning(events) else ()
-    notices = await reasoning.stash(state.store, request, parts, context, exchange.receipts)
+    notices = await reasoning.stash(state.store, request, parts, context, translation.receipts)
     if continued is not None:
         notices += await responses_state.record(
             state.store,
             continued,
-            last,
+            response,
             issuer=context.issuer,
             native=restored.kept_upstream,
             scope=incoming.scope,
-            answer=collect(events),
             memory=incoming.memory,
         )
     return notices
-
-
-async def _continued(state: State, incoming: IncomingRequest, choice: ChosenTarget) -> Continued:
-    return await responses_state.expand(
-        state.store,
-        incoming.request,
-        incoming.previous,
-        issuer=choice.upstream.name,
-        native=_kept_upstream(incoming, choice),
-        scope=incoming.scope,
-        memory=incoming.memory,
-    )
-
-
-def _kept_upstream(incoming: IncomingRequest, choice: ChosenTarget) -> bool:
-    """Does the upstream keep the response or conversation that this request continues?"""
-    same_protocol = choice.upstream.protocol == incoming.client.name
-    return same_protocol and responses_state.is_kept_by_upstream(
-        incoming.request, incoming.previous, choice.upstream.name
-    )

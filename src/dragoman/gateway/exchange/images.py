@@ -17,7 +17,7 @@ from ...config.types import TargetConfig
 from ...model.errors import BadRequest, DragomanError
 from ...model.messages import Media, Message, Notice, Part, Request, Settings, Text, ToolResult
 from ...protocols.base import Target
-from ...store import DESCRIPTIONS, Key, Store, StoredEntry, StoreError
+from ...store import DESCRIPTIONS, EntryKey, Store, StoredEntry, StoreError
 
 _PROMPT = (
     "Describe this image for a model that cannot see it and must work with your words alone. Write down all "
@@ -76,12 +76,14 @@ class Descriptions:
         if not words:
             raise DragomanError("the description is empty")
         with contextlib.suppress(StoreError):  # the next request describes it again
-            await self._store.put([StoredEntry(Key(DESCRIPTIONS, key), words.encode("utf-8", "replace"))])
+            await self._store.put(
+                [StoredEntry(EntryKey(DESCRIPTIONS, key), words.encode("utf-8", "replace"))]
+            )
         return words
 
     async def _stored(self, key: str) -> str | None:
         """The description in the store. Another process may have asked for it."""
-        wanted = Key(DESCRIPTIONS, key)
+        wanted = EntryKey(DESCRIPTIONS, key)
         try:
             found = (await self._store.get([wanted])).get(wanted)
         except StoreError:

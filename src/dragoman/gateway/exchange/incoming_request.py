@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...config.types import UpstreamConfig
-from ...credentials.secret import Secret
-from ...model.events import Usage
 from ...model.messages import Request
 from ...observe.tap import Track
-from ...profiles import UNKNOWN, Arguments, Profile
-from ...protocols.base import ClientProtocol, Freeform
+from ...profiles import Profile
+from ...protocols.base import ClientProtocol
 from ...routing.conditions import RequestTraits
 from ...store.memory import Memory
 from ...store.responses import StoredResponse
+from ..client_settings import ClientSettings
 from ..conversation import conversation_of
-from ..upstreams.keyring import NO_BETAS
+
+if TYPE_CHECKING:
+    from .exchange import Exchange
 
 
-class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
+class IncomingRequest(msgspec.Struct, frozen=True):
     """The same for every target that is tried."""
 
-    id: str
-    """The id of the exchange."""
-    client: ClientProtocol
+    exchange: Exchange
     request: Request
     """As the client sent it. Each attempt makes its own version for its target."""
     previous: StoredResponse | None
     """The stored response that `previous_response_id` names."""
-    caller: Secret | None
-    """The client's own key, for upstreams whose credential is `client`."""
-    track: Track
-    betas: Mapping[str, str] = NO_BETAS
-    """Beta features that the client turned on, by header name (`beta_header`)."""
-    arguments: Arguments = "live"
-    freeform: Freeform = "custom"
-    scope: str = ""
-    """Fingerprint of the client's key. Stored state is only given back to the same scope."""
-    session: str = ""
-    """The client's own id for its conversation."""
-    profile: Profile = UNKNOWN
+    profile: Profile
     """The client, as far as it is known."""
-    count: Callable[[UpstreamConfig, str, Usage], None]
-    """Call this with the usage of a question that Dragoman itself asked a model."""
-    memory: Memory | None = None
+    settings: ClientSettings
+    memory: Memory | None
     """Holds responses that must not be stored, while the client's WebSocket is open."""
+
+    @property
+    def id(self) -> str:
+        """The id of the exchange."""
+        return self.exchange.track.id
+
+    @property
+    def client(self) -> ClientProtocol:
+        return self.exchange.client
+
+    @property
+    def track(self) -> Track:
+        return self.exchange.track
+
+    @property
+    def scope(self) -> str:
+        """Stored state is only given back to the same scope."""
+        return self.exchange.identity.scope
 
     def traits(self) -> RequestTraits:
         """The traits of the request that routes with conditions check."""
@@ -58,5 +62,5 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
         A request with `previous_response_id` does not repeat the first message. The digest of the first
         stored item takes its place.
         """
-        known = self.session or (self.previous.items[0] if self.previous and self.previous.items else "")
-        return conversation_of(self.request, known)
+        previous = self.previous.items[0] if self.previous and self.previous.items else ""
+        return conversation_of(self.request, self.exchange.caller.session or previous)

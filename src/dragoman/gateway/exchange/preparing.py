@@ -63,7 +63,7 @@ def _within_limits(
     """Apply the model's output limit, and the policy for agents in a loop."""
     notices: tuple[Notice, ...] = ()
     if request.settings.max_tokens is not None:
-        request, notices = clamp(request, state.limits.of(choice.upstream, choice.model))
+        request, notices = clamp(request, state.upstreams.limits.of(choice.upstream, choice.model))
     found = loop_policy.find_loop(request)
     if found is not None and found.count > 2:
         loops = state.config.tools.loops
@@ -95,7 +95,7 @@ async def _without_images(
 ) -> tuple[Request, tuple[Notice, ...]]:
     config = state.config.images
     target = config.describe_with
-    describe = partial(_describe, state, config.timeout, incoming.count)
+    describe = partial(_describe, state, config.timeout, incoming.exchange.count_side_question)
     strict = choice.target.strict
     return await images.replace_images(
         request, target, state.descriptions, describe, scope=incoming.scope, strict=strict

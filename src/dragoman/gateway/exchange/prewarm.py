@@ -6,6 +6,8 @@ empty response in `previous_response_id` and sends only the user's input.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...model.events import End, Start, Stop, Usage, UsageSeen
 from ...protocols.base import AnswerContext
 from ...store import responses as responses_state
@@ -20,16 +22,21 @@ _NO_USAGE = Usage(input=0, output=0)
 async def prewarm(state: State, incoming: IncomingRequest, reply: StreamReply) -> Stream:
     """Send an empty answer, and store it like any other. A model without a route is an error here too."""
     request = incoming.request
-    choice = state.choices(request.model, incoming.conversation, incoming.traits)[0]
+    choice = state.upstreams.choices(request.model, incoming.conversation, incoming.traits)[0]
     issuer, scope, memory = choice.upstream.name, incoming.scope, incoming.memory
     continued = await responses_state.expand(
         state.store, request, incoming.previous, issuer=issuer, scope=scope, memory=memory
     )
-    context = AnswerContext(id=incoming.id, created=int(state.clock()), model=request.model)
+    written: list[dict[str, Any]] = []
+    context = AnswerContext(
+        id=incoming.id, created=int(state.clock()), model=request.model, on_response=written.append
+    )
     encoder = incoming.client.stream_encoder(context)
     answer = encoder.encode([Start(), UsageSeen(_NO_USAGE), End(Stop.END)])
-    incoming.track.notices = await responses_state.record(
-        state.store, continued, answer, issuer=issuer, scope=scope, memory=memory
+    notices = await responses_state.record(
+        state.store, continued, written[0], issuer=issuer, scope=scope, memory=memory
     )
-    reply.begin(incoming.track.notices)
+    incoming.track.add_notices(*notices)
+    incoming.track.succeeded()
+    reply.begin()
     return await reply.end(answer)

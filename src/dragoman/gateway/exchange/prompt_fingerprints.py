@@ -13,6 +13,6 @@ def fingerprint_prompt(track: Track, body: bytes, wire: BaseProtocol, model: str
     """Fingerprint a request in the loop's next round. By then it is sent, so it need not wait for this."""
 
     def store_fingerprint() -> None:
-        track.prompt = prompt_fingerprint(body, model, wire.fields, wire.prompt)
+        track.fingerprinted(prompt_fingerprint(body, model, wire.fields, wire.prompt))
 
     asyncio.get_running_loop().call_soon(store_fingerprint)

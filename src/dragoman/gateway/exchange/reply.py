@@ -17,17 +17,15 @@ from .keepalive import KeepaliveTimer
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
-def answer_headers(
-    id: str, notices: Sequence[Notice] = (), limit_warnings: Sequence[str] = ()
-) -> dict[str, str]:
+def answer_headers(track: Track, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """The id of the exchange, in the headers that SDKs read it from, and what there is to warn about."""
     # Anthropic's SDKs put `request-id` into their errors, OpenAI's put `x-request-id`.
-    headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
+    headers = {"x-dragoman-exchange": track.id, "request-id": track.id, "x-request-id": track.id}
     if notices and (warnings := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
         # Paths quote the client's request. A line break in one would start another header.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", warnings[:2000])
-    if limit_warnings:
-        headers["x-dragoman-limit-warning"] = _UNPRINTABLE.sub("?", "; ".join(limit_warnings)[:2000])
+    if track.limit_warnings:
+        headers["x-dragoman-limit-warning"] = _UNPRINTABLE.sub("?", "; ".join(track.limit_warnings)[:2000])
     return headers
 
 
@@ -37,9 +35,36 @@ _LIVE = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 _EVENTS = {"content-type": "text/event-stream", **_LIVE}
 
 
-def whole_reply(body: bytes, track: Track, notices: Sequence[Notice]) -> HttpResponse:
-    """The response for a client that did not ask for a stream."""
-    return HttpResponse(body, headers={**answer_headers(track.id, notices, track.limit_warnings), **_JSON})
+class WholeReply:
+    """The answer for a client that did not ask for a stream: nothing is sent before its end."""
+
+    __slots__ = ("_body", "_track")
+
+    reframed = False
+
+    def __init__(self, track: Track) -> None:
+        self._track = track
+        self._body = b""
+
+    def begin(self) -> None:
+        self._body = b""
+
+    async def write(self, data: bytes, *, meaningful: bool) -> None:
+        self._body += data
+
+    def replaceable(self, *, meaningful: bool) -> bool:
+        return True
+
+    async def end(self, last: bytes) -> HttpResponse:
+        body, track = self._body + last, self._track
+        track.record_client_bytes(body)
+        return HttpResponse(body, headers={**answer_headers(track, track.notices), **_JSON})
+
+    def unopened(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        """There are no keepalives."""
 
 
 class StreamReply:
@@ -71,7 +96,7 @@ class StreamReply:
         self._settings = settings
         self._track = track
         self._timer = timer
-        self._notices: tuple[Notice, ...] = ()
+        self._notices: Sequence[Notice] = ()
         self._held = b""
         self._stream: Stream | None = None
         self.due = 0.0
@@ -80,10 +105,14 @@ class StreamReply:
         self.committed = False
         """Has the client got bytes of an answer? Keepalives do not count."""
 
-    def begin(self, notices: tuple[Notice, ...] = ()) -> None:
-        """Start an attempt: drop what the attempt before it left, and replace its notices."""
-        self._notices = notices
+    def begin(self) -> None:
+        """Start an attempt: drop what the attempt before it left."""
+        self._notices = self._track.notices
         self._held = b""
+
+    def replaceable(self, *, meaningful: bool) -> bool:
+        """May another attempt still replace this answer? `meaningful`: it has content, sent or not."""
+        return not (self.committed or meaningful)
 
     async def write(self, data: bytes, *, meaningful: bool) -> None:
         """Send `data`, or hold it until the answer is meaningful. Waits while the client reads slowly."""
@@ -150,7 +179,7 @@ class StreamReply:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            headers = answer_headers(self._track.id, self._notices, self._track.limit_warnings)
+            headers = answer_headers(self._track, self._notices)
             kind = _EVENTS if self._writer is None else {"content-type": self._writer.content_type, **_LIVE}
             self._stream = Stream(self._http, headers={**headers, **kind})
         return self._stream
@@ -160,3 +189,6 @@ class StreamReply:
         self._track.record_client_bytes(data, alive=alive)
         self.due = time.monotonic() + self._settings.interval
         await stream.write(data)
+
+
+Reply = WholeReply | StreamReply

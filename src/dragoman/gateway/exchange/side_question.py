@@ -35,12 +35,12 @@ async def ask(state: State, target: TargetConfig, request: Request, *, seconds: 
 
 async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
     upstream = state.config.upstreams[target.upstream]
-    upstream = await first_key(state, upstream, f"{target.upstream}/{target.model}")
+    upstream = await first_key(state.upstreams, upstream, f"{target.upstream}/{target.model}")
     wire = upstream_protocol(upstream.protocol)
     outgoing = wire.write_request(request, upstream.target(target.model))
     url, body = build_request(upstream, target.model, outgoing, target.params, NO_BETAS)
-    headers = await state.keyring.headers(upstream, url, body=body)
-    exchange = Translation(
+    headers = await state.upstreams.keyring.headers(upstream, url, body=body)
+    translation = Translation(
         # Only the events count, so the client's protocol does not matter.
         wire.name,
         DEFAULT_PROTOCOL,
@@ -48,20 +48,17 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> Answer:
         options=Options(stream=False, issuer=upstream.name),
     )
     events: list[Event] = []
-    exchange.tap = events.extend
-    waits = (upstream.connect_timeout, upstream.idle_timeout)
-    async with UpstreamCall(state.pool, upstream.name, url, body, headers, *waits, upstream.network) as call:
-        response = call.response = await call.send()
-        if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.read_error())
+    translation.tap = events.extend
+    async with UpstreamCall(state.upstreams.pool, upstream, url, body, headers) as call:
+        response = await call.send()
         received = 0
-        while not exchange.over and (chunk := await response.chunk()):
+        while not translation.over and (chunk := await response.chunk()):
             received += len(chunk)
             if received > _MAX_RECEIVED:
                 break
-            exchange.feed(chunk)
-        exchange.close()
-        exchange.tap = None
-        if exchange.failure is not None:
-            raise UpstreamFailed(call.redact(exchange.failure))
+            translation.feed(chunk)
+        translation.close()
+        translation.tap = None
+        if translation.failure is not None:
+            raise UpstreamFailed(call.redact(translation.failure))
     return collect(events)

@@ -138,21 +138,17 @@ class SocketConnection:
 
     async def run(self) -> None:
         """Run until the client leaves, or the gateway stops and has answered the running requests."""
-        state = self._state
-        state.stop_events.add(self._stopping)
-        if state.closing:
-            self._stopping.set()
-        reading = asyncio.create_task(self._read())
-        ending = asyncio.create_task(self._last_answer())
-        try:
-            await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                await _cancel(reading)
-                await self._socket.close(_GOING_AWAY, _STOPPED)
-        finally:
-            state.stop_events.discard(self._stopping)
-            await _cancel(reading, ending, *self._answering)
-            self._memory.close()
+        with self._state.lifecycle.wakes(self._stopping):
+            reading = asyncio.create_task(self._read())
+            ending = asyncio.create_task(self._last_answer())
+            try:
+                await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    await _cancel(reading)
+                    await self._socket.close(_GOING_AWAY, _STOPPED)
+            finally:
+                await _cancel(reading, ending, *self._answering)
+                self._memory.close()
         if not reading.cancelled():
             reading.result()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,9 @@ from ...routing.router import ChosenTarget
 from ...routing.token_estimate import parts_tokens, prompt_tokens
 from ..state import State
 from ..upstreams.keyring import NO_OUTGOING_HEADERS
-from .attempt import Attempt
+
+if TYPE_CHECKING:
+    from .answer_attempt import AnswerAttempt
 
 
 class CannotCount(DragomanError):
@@ -30,45 +33,63 @@ class CannotCount(DragomanError):
 
 
 class Spending:
-    """The limits of one exchange. Only for keys that have limits."""
+    """The limits of one exchange, and what it uses of them. Most keys have none."""
 
-    def __init__(self, state: State, limits: tuple[Meter, ...], track: Track) -> None:
+    __slots__ = ("_admission", "_counts", "_limits", "_micros", "_prompt", "_state", "_tokens", "_track")
+
+    def __init__(self, state: State, track: Track) -> None:
         self._state = state
-        self._limits = limits
+        self._limits: tuple[Meter, ...] = ()
         self._track = track
         self._admission: Admission | None = None
         self._prompt = 0
         self._tokens = 0
         self._micros = 0
-        self._counts = any(_counts_tokens(meter) for meter in limits)
+        self._counts = False
         """Must tokens be counted, and not only requests?"""
+
+    def limited_by(self, identity: Identity) -> None:
+        """The limits are those of this key and its team."""
+        self._limits = self._state.limiter.meters(identity)
+        self._counts = any(_counts_tokens(meter) for meter in self._limits)
 
     async def reserve(self, request: Request, choose: Callable[[], tuple[ChosenTarget, ...]]) -> None:
         """Reserve what `request` may use. Raises LimitReached, or NoRoute from `choose`."""
-        await self._admit(self._estimate(request, choose()[0]) if self._counts else Use())
+        if self._limits:
+            await self._admit(self._estimate(request, choose()[0]) if self._counts else Use())
 
     async def reserve_tokens(self, choice: ChosenTarget, tokens: int) -> None:
         """The same for a request that passes as it is, by an estimate of its tokens."""
-        use = Use(tokens, self._price(choice.upstream, choice.model, Usage(input=tokens, output=0)))
-        await self._admit(use if self._counts else Use())
+        if self._limits:
+            use = Use(tokens, self._price(choice.upstream, choice.model, Usage(input=tokens, output=0)))
+            await self._admit(use if self._counts else Use())
+
+    def refuse_uncounted(self, work: str) -> None:
+        """Refuse a batch to a key with a budget: its cost is unknown, so the budget could not be enforced."""
+        for meter in self._limits:
+            if isinstance(meter, BudgetMeter):
+                raise CannotCount(
+                    f"{meter.owner} has a budget ({meter.shown}), and what {work} use is not known when they "
+                    "are made: send the requests one by one, or use a key without a budget"
+                )
 
     async def _admit(self, use: Use) -> None:
         self._admission = await self._state.limiter.admit(self._limits, use)
-        self._track.limit_warnings += self._admission.warnings
+        self._track.warn_of_limits(*self._admission.warnings)
 
     def _estimate(self, request: Request, choice: ChosenTarget) -> Use:
         self._prompt = prompt_tokens(request)
-        most = self._state.limits.of(choice.upstream, choice.model).max_output
+        most = self._state.upstreams.limits.of(choice.upstream, choice.model).max_output
         asked = request.settings.max_tokens or most or choice.upstream.facts.default_max_tokens
         output = asked if most is None else min(asked, most)
         micros = self._price(choice.upstream, choice.model, Usage(input=self._prompt, output=output))
         return Use(self._prompt + output, micros)
 
-    def count_attempt(self, choice: ChosenTarget, attempt: Attempt, *, left: bool = False) -> None:
+    def count_attempt(self, choice: ChosenTarget, attempt: AnswerAttempt, *, left: bool = False) -> None:
         """Count one attempt. Failed attempts cost money too. `left`: the client did not wait for its end."""
         if not self._counts:
             return
-        self.count_usage(choice.upstream, choice.model, usage_of_attempt(attempt, self._prompt, left=left))
+        self.count_usage(choice.upstream, choice.model, _usage_of(attempt, self._prompt, left=left))
 
     def count_usage(self, upstream: UpstreamConfig, model: str, usage: Usage) -> None:
         """Count the tokens and the cost of one answer."""
@@ -94,9 +115,7 @@ class Spending:
         """Note on the receipt which budgets do not count an answer."""
         for meter in self._limits:
             if isinstance(meter, BudgetMeter) and meter.budget.unit in units:
-                warning = f"{meter.owner}: {meter.shown} does not count it, {why}"
-                if warning not in self._track.limit_warnings:
-                    self._track.limit_warnings += (warning,)
+                self._track.warn_of_limits(f"{meter.owner}: {meter.shown} does not count it, {why}")
 
     async def settle(self) -> None:
         """Replace what was reserved by what was used. Call this before the client knows that it is over."""
@@ -113,23 +132,13 @@ def _counts_tokens(meter: Meter) -> bool:
     return isinstance(meter, BudgetMeter) or (isinstance(meter, RateMeter) and meter.what == "tokens")
 
 
-def refuse_uncounted(limits: tuple[Meter, ...], work: str) -> None:
-    """Refuse a batch to a key with a budget: its cost is unknown, so the budget could not be enforced."""
-    for meter in limits:
-        if isinstance(meter, BudgetMeter):
-            raise CannotCount(
-                f"{meter.owner} has a budget ({meter.shown}), and what {work} use is not known when they "
-                "are made: send the requests one by one, or use a key without a budget"
-            )
-
-
-def usage_of_attempt(attempt: Attempt, prompt: int, *, left: bool) -> Usage:
+def _usage_of(attempt: AnswerAttempt, prompt: int, *, left: bool) -> Usage:
     """What an attempt used: the upstream's counts, or an estimate from the texts. `prompt` is estimated."""
-    exchange = attempt.exchange
-    if exchange is None or attempt.sent_headers is NO_OUTGOING_HEADERS:
+    translation = attempt.translation
+    if translation is None or attempt.sent_headers is NO_OUTGOING_HEADERS:
         return NO_USAGE  # nothing was sent
-    usage = exchange.usage
-    ended = exchange.over and exchange.failure is None
+    usage = translation.usage
+    ended = translation.over and translation.failure is None
     if ended and usage.known:
         return usage
     written = round(parts_tokens(attempt.answer.parts))

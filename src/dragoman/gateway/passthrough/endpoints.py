@@ -1,4 +1,4 @@
-"""The routes of the other endpoints of all protocols (`handler.py`)."""
+"""The routes of the other endpoints of all protocols (`passing.py`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ...protocols.base import ClientProtocol
 from ...protocols.facts import OtherEndpoint
 from ...protocols.registry import served_protocols
 from ...transport.server import Handler, HttpAnswer, HttpRequest, Route
-from ..errors import busy, client_of, error_response
-from ..ids import new_id
+from ..errors import client_of
+from ..exchange.exchange import run_exchange
 from ..state import State
-from .handler import PassThrough
+from .passing import PassJob
 
 _Served = tuple[ClientProtocol, OtherEndpoint, str]
 """A protocol, its endpoint, and the root of the path at which the gateway serves it."""
@@ -32,8 +32,6 @@ def _handler(state: State, served: list[_Served]) -> Handler:
     async def answer(http: HttpRequest) -> HttpAnswer:
         name = client_of(http).name if len(served) > 1 else ""
         client, endpoint, root = next((one for one in served if one[0].name == name), served[0])
-        if state.running >= state.config.server.max_streams:
-            return error_response(client, busy(), new_id())
-        return await PassThrough(state, client, endpoint, root, http).run()
+        return await run_exchange(state, client, http, lambda exchange: PassJob(exchange, endpoint, root))
 
     return answer

@@ -16,7 +16,7 @@ from ...config.types import UpstreamConfig
 from ...model.errors import DragomanError, Fault
 from ...protocols.common.fields import is_object
 from ...protocols.facts import OtherEndpoint
-from ...store import OWNERS, Key, Store, StoredEntry, StoreError
+from ...store import OWNERS, EntryKey, Store, StoredEntry, StoreError
 from ...store.scoped import scoped
 from ..caller import CallerIdentity
 
@@ -107,7 +107,7 @@ class Ownership:
             log.warning("who made a file or a batch is not remembered: %s", error.message)
 
 
-def _key(upstream: str, name: str) -> Key:
+def _key(upstream: str, name: str) -> EntryKey:
     # Gemini writes `files/abc` in an answer, and the path has `abc` as the id.
     return scoped(OWNERS, upstream, name.rpartition("/")[2])
 

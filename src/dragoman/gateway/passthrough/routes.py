@@ -35,7 +35,7 @@ def choices(
     """
     if model:
         try:
-            routed = state.choices(model)
+            routed = state.upstreams.choices(model)
         except NoRoute as error:
             if found := _declared(state, client, endpoint, model):
                 return found

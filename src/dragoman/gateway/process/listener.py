@@ -56,11 +56,11 @@ class GatewayServer:
 
     def drain(self) -> None:
         """Go on serving, but tell load balancers at `/readyz` to send nothing more."""
-        self._state.draining = True
+        self._state.lifecycle.draining = True
 
     async def stop(self, grace: float) -> None:
         """Stop. Running answers may take `grace` more seconds; live feeds end at once."""
-        self._state.announce_stop()
+        self._state.lifecycle.announce_stop()
         try:
             await self._listener.stop(grace)
         finally:

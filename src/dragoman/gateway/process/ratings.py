@@ -17,14 +17,12 @@ _INTERVAL = 60.0
 
 async def refresh(state: State) -> None:
     """Read the ratings from the store. If it fails, the old ones stay."""
-    if not state.router.wants_ratings:
+    if not state.upstreams.router.wants_ratings:
         return
     try:
-        state.ratings = await ratings(state.store, state.clock())
+        state.upstreams.rate(await ratings(state.store, state.clock()))
     except StoreError as error:
         log.warning("the ratings of targets cannot be read, and the old ones stay: %s", error.message)
-        return
-    state.router.rate(state.ratings)
 
 
 async def watch_ratings(state: State) -> None:

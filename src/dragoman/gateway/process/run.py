@@ -59,10 +59,10 @@ async def serve(
             watcher.cancel()
         gateway.drain()
         await asyncio.sleep(config.server.shutdown_delay)
-        if state.running:
+        if state.lifecycle.running:
             log.info(
                 "answers under way may finish; a second signal ends them",
-                extra={"streams": state.running, "at_most_seconds": grace},
+                extra={"streams": state.lifecycle.running, "at_most_seconds": grace},
             )
     finally:
         await gateway.stop(grace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from urllib.parse import urljoin
 
@@ -14,7 +14,7 @@ import msgspec
 from ...config.types import UpstreamConfig
 from ...credentials.secret import Secret
 from ...model.events import Failed, FailureKind
-from ...observe.tap import Redactor, sent_secrets
+from ...observe.tap import Redactor, Track, sent_secrets
 from ...protocols.common import failures
 from ...protocols.common.failures import UpstreamFailed
 from ...routing.retry_after import retry_delay
@@ -23,7 +23,6 @@ from ...transport.client import (
     CannotConnect,
     ConnectTimeout,
     HttpError,
-    Network,
     NoDescriptor,
     OpenClient,
     ProxyRefused,
@@ -73,49 +72,35 @@ class Pool:
 
 
 class UpstreamCall:
-    """One request to the upstream `name`, usually a POST.
+    """One request to an upstream, usually a POST.
 
     Use it with `async with`. The exit releases or closes the connection, and raises a transport error as
     `UpstreamFailed`.
     """
 
     __slots__ = (
-        "_body",
-        "_client",
-        "_connect_timeout",
-        "_idle_timeout",
-        "_method",
-        "_name",
-        "_network",
-        "_url",
-        "error_body",
-        "headers",
-        "response",
-    )
+        "_body", "_client", "_headers", "_method", "_track", "_upstream", "_url", "error_body", "response",
+    )  # fmt: skip
 
     def __init__(
         self,
         pool: Pool,
-        name: str,
+        upstream: UpstreamConfig,
         url: str,
         body: bytes | Upload,
         headers: Mapping[str, str],
-        connect_timeout: float,
-        idle_timeout: float,
-        network: Network,
         method: str = "POST",
+        track: Track | None = None,
     ) -> None:
+        """`track` records the answer's status, and the body of an error."""
         self._client = pool.client
-        self._name = name
+        self._upstream = upstream
         self._url = url
         self._body = body
-        self.headers = headers
-        self._connect_timeout = connect_timeout
-        self._idle_timeout = idle_timeout
-        self._network = network
+        self._headers = headers
         self._method = method
+        self._track = track
         self.response: Response | None = None
-        """Set by the caller of `send`, so that the exit can close it."""
         self.error_body = b""
         """The body of an HTTP error, as far as it was read."""
 
@@ -136,23 +121,30 @@ class UpstreamCall:
         if isinstance(error, HttpError):
             raise self.failed(error.with_traceback(None)) from None
 
-    def send(self) -> Awaitable[Response]:
-        """Send the request, once. Returns when the head of the response is here."""
+    async def send(self) -> Response:
+        """Send the request, once. Returns when the head of a successful response is here."""
         body, self._body = self._body, b""  # a long answer must not hold a large request in memory
-        return self._client.request(
+        response = self.response = await self._client.request(
             self._method,
             self._url,
-            self.headers,
+            self._headers,
             body,
-            self._connect_timeout,
-            self._idle_timeout,
-            self._network,
+            self._upstream.connect_timeout,
+            self._upstream.idle_timeout,
+            self._upstream.network,
         )
+        if self._track is not None:
+            self._track.record_upstream_status(response.status)
+        if 200 <= response.status < 300:
+            return response
+        failure = await self._read_error(response)
+        if self._track is not None:
+            self._track.record_upstream_bytes(self.error_body)
+        # A redirect is the same at the next try.
+        raise UpstreamFailed(failure, retryable=response.status >= 400)
 
-    async def read_error(self) -> Failed:
+    async def _read_error(self, response: Response) -> Failed:
         """Read the body of an HTTP error, and turn it into a failure."""
-        response = self.response
-        assert response is not None
         if 300 <= response.status < 400:
             return self._redirected(response.status, response.headers.get("location", ""))
         self.error_body = await _error_body(response)
@@ -173,7 +165,7 @@ class UpstreamCall:
         return Redactor().scrub(data, self._secrets())
 
     def _secrets(self) -> tuple[Secret, ...]:
-        return sent_secrets(self.headers, self._url)
+        return sent_secrets(self._headers, self._url)
 
     def _redirected(self, status: int, location: str) -> Failed:
         try:
@@ -181,22 +173,21 @@ class UpstreamCall:
         except ValueError:
             where = "an invalid address"
         message = (
-            f"{self._name} redirects to {where} (HTTP {status}), and Dragoman sends no credential to "
-            "another address; set its base_url to the new address"
+            f"{self._upstream.name} redirects to {where} (HTTP {status}), and Dragoman sends no credential "
+            "to another address; set its base_url to the new address"
         )
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
     def failed(self, error: Exception) -> UpstreamFailed:
-        name = self._name
+        name = self._upstream.name
         again = True
         match error:
             case ConnectTimeout():
-                message = (
-                    f"{name} accepts no connection within {self._connect_timeout:g} seconds (connect_timeout)"
-                )
+                waited = f"{self._upstream.connect_timeout:g} seconds (connect_timeout)"
+                message = f"{name} accepts no connection within {waited}"
                 kind, code = FailureKind.TIMEOUT, "timeout"
             case TimeoutError():
-                message = f"{name} sent nothing for {self._idle_timeout:g} seconds (idle_timeout)"
+                message = f"{name} sent nothing for {self._upstream.idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
                 again = False  # the client has waited long: another target is more likely to answer in time
             case NoDescriptor():  # a limit of this machine; a retry needs a descriptor as well

@@ -27,7 +27,7 @@ from ...observe.tap import harmless_headers, harmless_path, sent_secrets
 from ...protocols.registry import upstream_protocol
 from ...transport.client import Network
 
-_Key = tuple[str, CredentialSpec, Network]
+_SourceId = tuple[str, CredentialSpec, Network]
 
 # `identity`: a compressed stream would reach the client late, in the blocks of the compressor.
 CALL_HEADERS: Mapping[str, str] = MappingProxyType(
@@ -65,13 +65,11 @@ NO_BETAS: Mapping[str, str] = MappingProxyType({})
 class _HeaderCache:
     """The credential source of one upstream, and the headers of the latest request to it."""
 
-    __slots__ = ("betas", "headers", "secret", "source", "upstream", "url", "uses_caller_key")
+    __slots__ = ("betas", "headers", "secret", "source", "upstream", "url")
 
     def __init__(self, upstream: UpstreamConfig, source: CredentialSource) -> None:
         self.upstream = upstream
         self.source = source
-        self.uses_caller_key = for_caller(source, None) is not source
-        """Is the client's own key sent, and not one of the config?"""
         self.url: str = ""
         self.betas = NO_BETAS
         self.secret: Secret | None = None
@@ -106,29 +104,10 @@ class Keyring:
         self._env = env
         self._lock = lock
         self._learn = learn
-        self._sources: dict[_Key, CredentialSource] = {}
+        self._sources: dict[_SourceId, CredentialSource] = {}
         self._caches: dict[tuple[str, int], _HeaderCache] = {}
         """By the upstream's name and the number of the key."""
         self._closing: set[asyncio.Task[None]] = set()
-
-    def cached_headers(
-        self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: Mapping[str, str]
-    ) -> OutgoingHeaders | None:
-        """The headers of the latest request, if they are still right and no credential must be read.
-
-        This saves a coroutine for nearly every request. If it returns None, call `headers`.
-        """
-        cache = self._caches.get((upstream.name, upstream.key_number))
-        if cache is None or cache.upstream is not upstream:
-            return None
-        token = (for_caller(cache.source, caller) if cache.uses_caller_key else cache.source).cached()
-        if token is None or token.secret is not cache.secret or url != cache.url or betas != cache.betas:
-            return None
-        if token.sign is not None:
-            return None  # a signature is for one body
-        if token.secret is not None:
-            self._learn((token.secret,))
-        return cache.headers
 
     async def headers(
         self,
@@ -170,7 +149,7 @@ class Keyring:
             raise CredentialError(
                 f"the credential of {upstream.name} signs whole requests, and this one is too long for that"
             )
-        headers = {**_own_headers(upstream, betas), **passed}
+        headers = {**_configured_headers(upstream, betas), **passed}
         bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
         headers |= bound.headers(url, method=method, headers=headers, body=body or b"")
         return OutgoingHeaders(headers, url, token.secret)
@@ -179,7 +158,7 @@ class Keyring:
         self, upstream: UpstreamConfig, refused: OutgoingHeaders | None, caller: Secret | None
     ) -> Token:
         source = for_caller(self._cache(upstream).source, caller)
-        token = await source.token()
+        token = source.cached() or await source.token()
         if refused is not None and token.secret == refused.credential:
             token = await source.token(force=True)
         if token.secret is not None:
@@ -218,9 +197,9 @@ class Keyring:
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
         """Close the sources of all other upstreams. A read that an attempt waits for still finishes."""
         self._caches.clear()
-        wanted = {_key(one) for upstream in upstreams for one in upstream.each_key or (upstream,)}
-        for key in self._sources.keys() - wanted:
-            task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(wait=True))
+        wanted = {_source_id(one) for upstream in upstreams for one in upstream.each_key or (upstream,)}
+        for id in self._sources.keys() - wanted:
+            task = asyncio.get_running_loop().create_task(self._sources.pop(id).close(wait=True))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
@@ -240,8 +219,8 @@ class Keyring:
         return cache
 
     def _source(self, upstream: UpstreamConfig) -> CredentialSource:
-        key = _key(upstream)
-        source = self._sources.get(key)
+        id = _source_id(upstream)
+        source = self._sources.get(id)
         if source is None:
             spec = upstream.credential
             source = open_credential(
@@ -251,11 +230,11 @@ class Keyring:
                 network=upstream.network,
                 lock=self._lock,
             )
-            self._sources[key] = source
+            self._sources[id] = source
         return source
 
 
-def _key(upstream: UpstreamConfig) -> _Key:
+def _source_id(upstream: UpstreamConfig) -> _SourceId:
     return upstream.name, upstream.credential, upstream.network
 
 
@@ -271,7 +250,7 @@ def beta_features(upstream: UpstreamConfig, betas: Mapping[str, str]) -> str:
 def _headers(
     upstream: UpstreamConfig, url: str, body: bytes | None, token: Token, betas: Mapping[str, str]
 ) -> dict[str, str]:
-    headers = _own_headers(upstream, betas)
+    headers = _configured_headers(upstream, betas)
     bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
     if body is None:
         return headers | bound.headers(url, headers=headers)
@@ -279,7 +258,7 @@ def _headers(
     return headers | bound.headers(url, method="POST", headers=known, body=body)
 
 
-def _own_headers(upstream: UpstreamConfig, betas: Mapping[str, str]) -> dict[str, str]:
+def _configured_headers(upstream: UpstreamConfig, betas: Mapping[str, str]) -> dict[str, str]:
     """The headers of the config, the protocol and the platform."""
     headers = dict(upstream.headers)
     wire = upstream_protocol(upstream.protocol)

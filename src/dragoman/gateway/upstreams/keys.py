@@ -11,7 +11,7 @@ from ...config.types import UpstreamConfig
 from ...credentials.secret import Secret
 from ...model.events import Failed, FailureKind
 from ...routing.key_order import belongs_to_key, cooldown, keys_for
-from ..state import State
+from .upstreams import Upstreams
 
 
 class UpstreamKey(msgspec.Struct, frozen=True):
@@ -31,25 +31,25 @@ class UpstreamKey(msgspec.Struct, frozen=True):
 
 
 async def ordered_keys(
-    state: State, upstream: UpstreamConfig, target: str, conversation: Callable[[], str]
+    upstreams: Upstreams, upstream: UpstreamConfig, target: str, conversation: Callable[[], str]
 ) -> list[UpstreamKey]:
     """The keys of `upstream`, in the order to try them. `target` is the target's key in `Health`.
 
     All requests of a conversation begin with the same key, unless it cools down. A request without a
     conversation begins with a random one.
     """
-    listed = keys_for(upstream, conversation() or str(state.random()))
-    found = [await _key_of(state, one, target) for one in listed]
-    return state.health.order(found, lambda one: one.health, state.monotonic())
+    listed = keys_for(upstream, conversation() or str(upstreams.random()))
+    found = [await _key_of(upstreams, one, target) for one in listed]
+    return upstreams.health.order(found, lambda one: one.health, upstreams.monotonic())
 
 
 async def first_key(
-    state: State, upstream: UpstreamConfig, target: str, conversation: Callable[[], str] = str
+    upstreams: Upstreams, upstream: UpstreamConfig, target: str, conversation: Callable[[], str] = str
 ) -> UpstreamConfig:
     """The upstream with the key to try first."""
     if not upstream.each_key:
         return upstream
-    return (await ordered_keys(state, upstream, target, conversation))[0].upstream
+    return (await ordered_keys(upstreams, upstream, target, conversation))[0].upstream
 
 
 class KeyInUse:
@@ -57,9 +57,9 @@ class KeyInUse:
 
     __slots__ = ("_health", "_key", "_now", "is_last", "is_reason")
 
-    def __init__(self, state: State, key: UpstreamKey, *, is_last: bool) -> None:
-        self._health = state.health
-        self._now = state.monotonic
+    def __init__(self, upstreams: Upstreams, key: UpstreamKey, *, is_last: bool) -> None:
+        self._health = upstreams.health
+        self._now = upstreams.monotonic
         self._key = key
         self.is_last = is_last
         """Is no other key left for this request?"""
@@ -94,10 +94,12 @@ class KeyInUse:
         return True
 
 
-async def all_keys_failed(state: State, upstream: UpstreamConfig, target: str, failure: Failed) -> Failed:
+async def all_keys_failed(
+    upstreams: Upstreams, upstream: UpstreamConfig, target: str, failure: Failed
+) -> Failed:
     """`failure` of the last key, with what it says about all keys: when the first of them is tried again."""
-    first = (await ordered_keys(state, upstream, target, str))[0]
-    wait = state.health.until(first.health) - state.monotonic()
+    first = (await ordered_keys(upstreams, upstream, target, str))[0]
+    wait = upstreams.health.until(first.health) - upstreams.monotonic()
     if wait <= 0:
         return failure  # the failure was too short for a cooldown
     count = len(upstream.each_key)
@@ -111,5 +113,5 @@ async def all_keys_failed(state: State, upstream: UpstreamConfig, target: str, f
     )
 
 
-async def _key_of(state: State, upstream: UpstreamConfig, target: str) -> UpstreamKey:
-    return UpstreamKey(upstream, target, await state.keyring.key_name(upstream))
+async def _key_of(upstreams: Upstreams, upstream: UpstreamConfig, target: str) -> UpstreamKey:
+    return UpstreamKey(upstream, target, await upstreams.keyring.key_name(upstream))

@@ -81,23 +81,26 @@ def detail(track: Track, shorten: Shorten | None = None) -> Detail:
     """The details of `track`. `shorten` cuts a call's arguments to the size that is kept."""
     calls = track.receipts
     return Detail(
-        tuple([_attempt(one) for one in track.attempts]),
-        tuple(track.notices),
-        tuple([call_detail(receipt, track.began, shorten) for receipt in calls]) if calls else (),
-        track.limit_warnings,
-        track.prompt,
-        track.usage.cache_read,
+        attempts=tuple([_attempt(one) for one in track.attempts]),
+        notices=tuple(track.notices),
+        tool_calls=tuple([call_detail(receipt, track.began, shorten) for receipt in calls]) if calls else (),
+        limits=track.limit_warnings,
+        prompt=track.prompt,
+        cached=track.usage.cache_read,
     )
 
 
 def _attempt(one: AttemptTrack) -> AttemptDetail:
-    failure, seconds = one.failure, one.seconds
-    if seconds is None:
-        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.elapsed()), one.key)
-    if failure is None:
-        return AttemptDetail(one.target, one.why, "ok", None, None, microseconds(seconds), one.key)
-    kind, message, status = failure.kind.value, failure.message, failure.status
-    return AttemptDetail(one.target, one.why, kind, message, status, microseconds(seconds), one.key)
+    failure = one.failure
+    return AttemptDetail(
+        target=one.choice.key,
+        why=one.choice.why,
+        outcome=failure.kind.value if failure else "running" if one.seconds is None else "ok",
+        error=failure.message if failure else None,
+        status=failure.status if failure else None,
+        seconds=microseconds(one.elapsed() if one.seconds is None else one.seconds),
+        key=one.key,
+    )
 
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | None = None) -> CallDetail:
@@ -106,28 +109,27 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | Non
     if shorten is not None:
         before, after = shorten(before), shorten(after)
     shortened = before is not receipt.received or after is not receipt.sent
-    # Positional arguments are faster here: see `summary`.
     return CallDetail(
-        receipt.id,
-        receipt.name,
-        receipt.upstream_id,
-        receipt.upstream_name,
-        receipt.complete,
-        receipt.complete and not receipt.problems,
-        before,
-        after,
-        shortened,
-        tuple(dict.fromkeys(rules)) if rules else (),
-        receipt.fixes,
-        receipt.problems,
-        receipt.dropped,
-        receipt.recovered,
-        _after(receipt.started, began),
-        _after(receipt.ended, began),
-        microseconds(receipt.held_seconds),
-        receipt.held_characters,
-        receipt.fragments,
-        receipt.offered,
+        id=receipt.id,
+        name=receipt.name,
+        upstream_id=receipt.upstream_id,
+        upstream_name=receipt.upstream_name,
+        complete=receipt.complete,
+        valid=receipt.complete and not receipt.problems,
+        before=before,
+        after=after,
+        shortened=shortened,
+        rules=tuple(dict.fromkeys(rules)) if rules else (),
+        fixes=receipt.fixes,
+        problems=receipt.problems,
+        dropped=receipt.dropped,
+        recovered=receipt.recovered,
+        started=_after(receipt.started, began),
+        ended=_after(receipt.ended, began),
+        held_seconds=microseconds(receipt.held_seconds),
+        held_characters=receipt.held_characters,
+        fragments=receipt.fragments,
+        offered=receipt.offered,
     )
 
 

@@ -76,7 +76,7 @@ def score_counts(track: Track) -> tuple[ScoreCount, ...]:
     for attempt in track.attempts:
         ended = track.outcome if attempt is last else OK
         found = _attempt(attempt, ended, track.receipts if attempt is answering else ())
-        counts += [_count(attempt.target, kind, name) for kind, name in found]
+        counts += [_count(attempt.choice.key, kind, name) for kind, name in found]
     return tuple([count for count in counts if count.model])  # a request about files names no model
 
 

@@ -22,9 +22,11 @@ from .redaction import Redactor, harmless_headers, harmless_path, sent_secrets
 from .ring import Ring
 from .stream_redaction import StreamSecrets, scrub_stream
 from .subscribers import Subscription, Tap
-from .track import Track
+from .track import OK, RUNNING, Track
 
 __all__ = [
+    "OK",
+    "RUNNING",
     "AttemptTrack",
     "ClientBytes",
     "ClientRequest",

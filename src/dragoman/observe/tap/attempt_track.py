@@ -1,20 +1,20 @@
-"""Records one attempt at one target."""
+"""The record of one attempt at one target."""
 
 from __future__ import annotations
 
 from time import monotonic
 
 from ...model.events import Failed
+from ...routing.router import ChosenTarget
 
 
 class AttemptTrack:
-    """One attempt at one target."""
+    """One attempt at one target. Only `Track` changes it."""
 
-    __slots__ = ("began", "failure", "first_event", "key", "seconds", "target", "translated", "why")
+    __slots__ = ("began", "choice", "failure", "first_event", "key", "seconds", "translated")
 
-    def __init__(self, target: str, why: str) -> None:
-        self.target = target
-        self.why = why
+    def __init__(self, choice: ChosenTarget) -> None:
+        self.choice = choice
         self.key = ""
         """The fingerprint of the upstream's key."""
         self.began = monotonic()
@@ -30,5 +30,7 @@ class AttemptTrack:
         return monotonic() - self.began
 
     def end(self, failure: Failed | None, now: float) -> None:
-        self.seconds = now - self.began
-        self.failure = failure
+        """The attempt is over. Only the first call counts."""
+        if self.seconds is None:
+            self.seconds = now - self.began
+            self.failure = failure

@@ -1,7 +1,7 @@
 """A compact form of an exchange's records: nearly all of them are chunks, and most are never read.
 
-A chunk is stored as its bytes and its time, and an upstream's status as a number. Both become records again
-when somebody reads them. Any other record is stored unchanged (`RECORD`).
+A chunk is stored as its bytes and its time, and becomes a record again when somebody reads it. Any other
+record is stored unchanged (`RECORD`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 from array import array
 from typing import cast
 
-from .records import ClientBytes, Record, UpstreamBytes, UpstreamRequest, UpstreamStatus
+from .records import ClientBytes, Record, UpstreamBytes, UpstreamRequest
 
-RECORD, RECEIVED, SENT, KEEPALIVE, STATUS = range(5)
+RECORD, RECEIVED, SENT, KEEPALIVE = range(4)
 
-
-Packed = Record | bytes | int
+Packed = Record | bytes
 
 
 def records(kinds: bytearray, times: array[float], packed: list[Packed]) -> list[Record]:
@@ -27,8 +26,6 @@ def records(kinds: bytearray, times: array[float], packed: list[Packed]) -> list
         elif kind == RECORD:
             found.append(cast(Record, item))
             call += isinstance(item, UpstreamRequest)
-        elif kind == STATUS:
-            found.append(UpstreamStatus(t, call, cast(int, item)))
         else:
             found.append(ClientBytes(t, cast(bytes, item), kind == KEEPALIVE))
     return found

@@ -65,7 +65,9 @@ class UpstreamRequest(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_fi
     setup: ReplaySetup | None = None
 
 
-class UpstreamStatus(msgspec.Struct, frozen=True, tag="answered", tag_field="is", omit_defaults=True):
+class UpstreamStatus(
+    msgspec.Struct, frozen=True, gc=False, tag="answered", tag_field="is", omit_defaults=True
+):
     """The HTTP status of an upstream's answer."""
 
     t: float

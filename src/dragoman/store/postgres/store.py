@@ -22,7 +22,7 @@ from ...credentials.secret import Secret
 from ..clock_jumps import ClockJumps
 from ..types import (
     Addition,
-    Key,
+    EntryKey,
     Pruned,
     Receipt,
     ReceiptQuery,
@@ -105,7 +105,7 @@ class PostgresStore:
     def may_hold(self, namespace: str) -> bool:
         return True  # another machine may have put something there at any time
 
-    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    async def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         if not keys:
             return {}
         return await self._read(lambda connection: tables.get(connection, keys, self._now()))

@@ -8,7 +8,7 @@ from .. import scores, sessions, usage
 from ..key_rows import KEY, key_of, key_row
 from ..types import (
     Addition,
-    Key,
+    EntryKey,
     ScoreQuery,
     ScoreRow,
     SessionQuery,
@@ -44,7 +44,7 @@ _COUNT = b"""INSERT INTO dragoman.counters AS c (name, value, expires)
     RETURNING name, value"""
 
 
-async def get(connection: Connection, keys: Sequence[Key], now: float) -> dict[Key, bytes]:
+async def get(connection: Connection, keys: Sequence[EntryKey], now: float) -> dict[EntryKey, bytes]:
     """The values of `keys`, in the order of `keys`."""
     asked = {(clean(key.namespace), clean(key.key)): key for key in keys}
     namespaces, names = zip(*asked, strict=True)

@@ -23,7 +23,7 @@ from typing import TypeVar
 from ..types import (
     TURNS,
     Addition,
-    Key,
+    EntryKey,
     Pruned,
     Receipt,
     ReceiptQuery,
@@ -123,7 +123,7 @@ class SqliteStore:
     def _problem(self, error: Exception) -> StoreError:
         return problem(self.path, error)
 
-    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+    async def get(self, keys: Sequence[EntryKey]) -> dict[EntryKey, bytes]:
         if not keys:
             return {}
         return await self._query(lambda connection: _get(connection, keys, self._now()), len(keys))
@@ -294,11 +294,11 @@ def _no_cleanup(connection: sqlite3.Connection, count: int) -> None:
     """The search worker writes nothing, so it has nothing to prune."""
 
 
-def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dict[Key, bytes]:
+def _get(connection: sqlite3.Connection, keys: Sequence[EntryKey], now: float) -> dict[EntryKey, bytes]:
     by_namespace: dict[str, list[str]] = {}
     for namespace, key in keys:
         by_namespace.setdefault(namespace, []).append(key)
-    found: dict[Key, bytes] = {}
+    found: dict[EntryKey, bytes] = {}
     for namespace, wanted in by_namespace.items():
         for at in range(0, len(wanted), _KEYS_PER_QUERY):
             some = wanted[at : at + _KEYS_PER_QUERY]
@@ -308,7 +308,7 @@ def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dic
                 f"SELECT key, value FROM entries WHERE namespace = ? AND key IN ({marks}) AND +expires > ?",
                 (namespace, *some, now),
             )
-            found.update((Key(namespace, key), value) for key, value in rows)
+            found.update((EntryKey(namespace, key), value) for key, value in rows)
     return found
 
 

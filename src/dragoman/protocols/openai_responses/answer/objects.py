@@ -279,6 +279,8 @@ def finished_response(
     response["usage"] = usage_object(usage) if usage.known else None
     if response["status"] == "completed":
         response["completed_at"] = response["created_at"] + int(context.elapsed() if context.elapsed else 0)
+    if context.on_response is not None:
+        context.on_response(response)
     return response
 
 
