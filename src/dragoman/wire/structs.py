@@ -1,4 +1,4 @@
-"""Decode an upstream's JSON into structs: first strictly, which is fast, then leniently.
+"""Decode an upstream's JSON into structs or dicts: first strictly, which is fast, then leniently.
 
 Lenient decoding accepts counts as strings or floats, lone surrogates, and NaN. JSON that even the lenient
 decoder rejects raises `UpstreamError`.
@@ -14,7 +14,7 @@ import msgspec
 from ..model.errors import UpstreamError
 from .surrogates import replace_lone_surrogates
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class StructReader(Generic[T]):

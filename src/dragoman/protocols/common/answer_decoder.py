@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import msgspec
-
 from ...model.events import Event, Failed
 from ...wire.structs import StructReader
 from . import failures
 from .surrogate_joiner import SurrogateJoiner
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class AnswerDecoder:

@@ -90,13 +90,15 @@ class BlockBuilder:
 class Answer:
     """The content of a whole answer. `parts` does not contain calls that were cut off."""
 
-    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
+    __slots__ = ("_blocks", "_parts", "end", "events", "failed", "start", "usage")
 
     def __init__(self) -> None:
         self.start = _NO_START
         self.usage = NO_USAGE
         self.end: End | None = None
         self.failed: Failed | None = None
+        self.events: list[Event] = []
+        """All events, for a protocol whose body is the last event of its stream."""
         self._blocks: dict[int, BlockBuilder] = {}
         self._parts: list[Part] | None = None
 
@@ -107,6 +109,7 @@ class Answer:
         """Add the next events."""
         self._parts = None
         for event in events:
+            self.events.append(event)
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(event) is TextDelta:
                 block = self._blocks[event.block]
