@@ -6,7 +6,9 @@ the first such frame, and other streams do not pay for it.
 
 from __future__ import annotations
 
-from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
+import msgspec
+
+from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Carried, Event, TextDelta
 from ...wire.surrogates import PairJoiner
 
 
@@ -33,4 +35,6 @@ class SurrogateJoiner:
         kind = type(event)
         _, joiner = self._waiting.setdefault(event.block, (kind, PairJoiner()))
         if text := joiner.feed(event.text):
-            out.append(event if text == event.text else kind(event.block, text))
+            out.append(event if text == event.text else msgspec.structs.replace(event, text=text))
+        elif event.extras is not None:
+            out.append(Carried(event.extras, event.block))

@@ -32,7 +32,6 @@ from ....model.messages import Citation, Extras, Part, Refusal, Search, ToolCall
 from ....wire.frames import escape_separators, json_string
 from ....wire.structs import read_value
 from ...base import AnswerContext
-from ...common.collect import Answer
 from ...common.extras import merged
 from ...common.fields import Obj, is_object
 from .. import searches
@@ -44,17 +43,14 @@ from .forms import (
     ARGUMENTS,
     CREATED,
     DONE,
-    FAILED,
     IN_PROGRESS,
     OTHER,
     QUEUED,
     REASONING,
-    TEXT,
     UNFINISHED,
-    Form,
     Origin,
 )
-from .open_item import OpenItem, OpenPart, State, form_of
+from .open_item import OpenItem, OpenPart, State, form_of, required
 
 _json = msgspec.json.Encoder().encode
 _RUNNING = (IN_PROGRESS, QUEUED)
@@ -115,21 +111,27 @@ class StreamEncoder:
             case Carried():
                 self._carried(members_for(NAME, event.extras), event.block, out)
             case Unknown():
-                if event.protocol == NAME and self._sequence:
-                    self._unknown(event, out)
+                self._unknown(event, out)
+            case Start() | UsageSeen() | Ping() | End() | Failed():
+                self._about_answer(event, out)
+            case TextDelta() | ArgumentsDelta():
+                raise AssertionError("`encode` handles deltas")
+            case _:
+                assert_never(event)
+
+    def _about_answer(self, event: Start | UsageSeen | Ping | End | Failed, out: list[bytes]) -> None:
+        match event:
+            case Start():
+                self._begin_answer(event, out)
             case UsageSeen():
                 self._usage = self._usage.updated(event.usage)
                 self._own_usage = members_for(NAME, event.extras) or self._own_usage
-            case Start():
-                self._begin_answer(event, out)
+            case Ping():
+                pass
             case End():
                 self._end(event, out)
             case Failed():
                 self._fail(event, out)
-            case Ping():
-                pass
-            case TextDelta() | ArgumentsDelta():
-                raise AssertionError("a delta is no rare event")
             case _:
                 assert_never(event)
 
@@ -186,13 +188,8 @@ class StreamEncoder:
     def _fail(self, event: Failed, out: list[bytes]) -> None:
         error = objects.error_object(event)
         own = members_for(NAME, event.extras)
-        if own.get("type") == FAILED and is_object(own.get("response")) and self._sequence:
-            given = {"error": error, **own["response"]}
-            self.response = objects.response_object(self._start, self._context, "failed", self.items, given)
-            self._emit(FAILED, out, own, response=self.response)
-            return
-        # The documented form is flat, but OpenAI's SDK shows the message only in the nested form. So the
-        # event has both.
+        # OpenAI's SDK raises for this event, not for `response.failed`. The documented form is flat, but the
+        # SDK shows the message only in the nested form. So the event has both.
         flat = {"code": error["code"], "message": error["message"], "param": None}
         self._emit("error", out, own if own.get("type") == "error" else None, **flat, error=error)
 
@@ -296,11 +293,7 @@ class StreamEncoder:
                 given = None if own is None else own.get("part")
                 self._emit(f"{form.holder}.added", out, own, **where, part=part.entry("", given))
         if form.family and item.has_deltas:
-            kind = f"{form.family}.delta".encode()
-            part.head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (kind, kind)
-            # The item id may be the upstream's.
-            part.middle = escape_separators(b"," + _json({**where, "delta": ""})[1 : -len(b'""}')])
-            part.tail = b"}\n\n" if item.origin is not None else _tail(_of_own_deltas(form))
+            part.prepare_deltas(where)
 
     def _grow(self, text: str, extras: Extras | None, out: list[bytes]) -> None:
         item, part = self._item, self._part
@@ -311,18 +304,11 @@ class StreamEncoder:
         part.pieces.append(text)
         if not part.head:
             return
-        if extras is not part.extras or self._ahead is not None:
-            self._set_tail(item, part, extras)
+        if extras is not part.extras or part.once or self._ahead is not None:
+            part.set_tail(members_for(NAME, extras), self._ahead)
+            part.extras, self._ahead = extras, None
         out.append(b"%b%d%b%b%b" % (part.head, self._sequence, part.middle, json_string(text), part.tail))
         self._sequence += 1
-
-    def _set_tail(self, item: OpenItem, part: OpenPart, extras: Extras | None) -> None:
-        """Make the bytes after the text of a delta, from its members and those that came ahead of it."""
-        members = {**(self._ahead or {}), **members_for(NAME, extras)}
-        part.tail = _tail(members if item.origin is not None else _of_own_deltas(part.form))
-        # Members that came ahead go out once.
-        part.extras = extras if self._ahead is None else Extras("", {})
-        self._ahead = None
 
     def _next_part(self, event: TextDelta, out: list[bytes]) -> None:
         """End a part of reasoning. The next text begins another one, without the separator."""
@@ -366,7 +352,7 @@ class StreamEncoder:
         if form.family:
             fields = {form.member: text}
             if own is None:
-                fields |= _of_own_deltas(form)
+                fields |= required(form)
             if form is ARGUMENTS and isinstance(item.part, ToolCall) and (own is None or "name" in own):
                 fields["name"] = item.part.name
             self._emit(f"{form.family}.done", out, own, **where, **fields)
@@ -390,6 +376,8 @@ class StreamEncoder:
 
     def _unknown(self, event: Unknown, out: list[bytes]) -> None:
         """Send an unknown event of the upstream with our numbers."""
+        if event.protocol != NAME or not self._sequence:
+            return
         value: Obj = read_value(event.data)
         if "output_index" in value:
             item, position = self._item, len(self.items)
@@ -406,30 +394,5 @@ class StreamEncoder:
         out.append(b"event: %s\ndata: %s\n\n" % (event.event.encode(), escape_separators(_json(value))))
 
 
-class _SilentEncoder(StreamEncoder):
-    """Builds the response without its stream."""
-
-    def _emit(self, kind: str, out: list[bytes], own: Obj | None = None, **fields: Any) -> None:
-        pass
-
-
-def render(answer: Answer, context: AnswerContext) -> bytes:
-    """Write the whole response: the one that the stream would end with."""
-    encoder = _SilentEncoder(context)
-    encoder.encode(answer.events)
-    return escape_separators(_json(encoder.response))
-
-
 def _is_freeform(part: Part) -> bool:
     return isinstance(part, ToolCall) and part.kind == "custom"
-
-
-def _of_own_deltas(form: Form) -> Obj:
-    """The members that the SDK requires of events of text."""
-    return {"logprobs": []} if form is TEXT else {}
-
-
-def _tail(members: Obj) -> bytes:
-    if not members:
-        return b"}\n\n"
-    return escape_separators(b"," + _json(members)[1:]) + b"\n\n"

@@ -7,7 +7,6 @@ the final response. A block remembers the emitted text, so each text is emitted 
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -25,7 +24,6 @@ from ....model.events import (
 )
 from ....model.messages import (
     SEPARATOR,
-    Citation,
     Extras,
     Opaque,
     Part,
@@ -36,8 +34,9 @@ from ....model.messages import (
     Thinking,
     ToolCall,
 )
-from ...common.fields import Obj, is_array, is_object
+from ...common.fields import Obj, is_object
 from ..own import NAME
+from .blocks import Block, Blocks, State, as_text, entries, read_citation
 from .forms import (
     ARGUMENTS,
     BY_TYPE,
@@ -57,48 +56,6 @@ from .forms import (
 
 _UNDERSTOOD = frozenset({"message", "reasoning", *CALLS})
 _NEUTRAL: dict[Form, Part] = {TEXT: Text(), REFUSAL: Refusal(), SUMMARY: Thinking(), REASONING: Thinking()}
-
-
-class Blocks:
-    """What the items of one answer share."""
-
-    def __init__(self, issuer: str, keep: bool) -> None:
-        self.issuer = issuer
-        self.keep = keep
-        """The client speaks this protocol too: keep all members of all frames."""
-        self.used = 0
-        self.last = Extras(NAME, {})
-        """The extras of the last delta. Most deltas of an answer have the same."""
-
-
-class State(Enum):
-    """The life of a block."""
-
-    OPEN = "open"
-    ENDED = "ended"
-    """The upstream said that its text is complete. The block closes when the next part or the item's end comes."""
-    CLOSED = "closed"
-
-
-class Block:
-    """A block of an item: a content part, the reasoning, or the call."""
-
-    __slots__ = ("at", "cited", "form", "number", "pieces", "state")
-
-    def __init__(self, number: int, form: Form | None, at: int) -> None:
-        self.number = number
-        self.form = form
-        """None: a whole item, or reasoning that has no text so far."""
-        self.at = at
-        """The index of the newest part. Reasoning may have several parts in one block."""
-        self.pieces: list[str] = []
-        self.cited = 0
-        self.state = State.OPEN
-
-    def remainder(self, whole: str) -> str:
-        """The rest of `whole` that is not emitted yet. Empty if `whole` contradicts the emitted text."""
-        emitted = "".join(self.pieces)
-        return whole[len(emitted) :] if whole.startswith(emitted) else ""
 
 
 class OpenItem:
@@ -167,7 +124,7 @@ class OpenItem:
 
     def text_done(self, form: Form, members: Obj, out: list[Event]) -> None:
         """The text of a part or call is complete. Emit what no delta contained."""
-        whole = _as_text(members.get(form.member))
+        whole = as_text(members.get(form.member))
         if form is ARGUMENTS or form is INPUT:
             self._all_arguments(whole, out)
         elif (form is TEXT or form is REFUSAL) and whole:
@@ -261,7 +218,7 @@ class OpenItem:
             self._waiting.clear()
 
     def _finish_message(self, out: list[Event]) -> None:
-        for at, content in enumerate(_entries(self._members, "content")):
+        for at, content in enumerate(entries(self._members, "content")):
             whole = string(content, "refusal")
             form = TEXT if whole is None else REFUSAL
             whole = whole or string(content, "text") or ""
@@ -276,7 +233,7 @@ class OpenItem:
             known = self._find(form, at)
             # Between equal protocols, the `done` events bring the notes that had no event of their own.
             if known is not None and not (spoken and self._shared.keep):
-                for note in _entries(content, "annotations")[known.cited :]:
+                for note in entries(content, "annotations")[known.cited :]:
                     self._cite(known, note, None, out)
 
     def _other_part(self, content: Obj, at: int, out: list[Event]) -> None:
@@ -285,7 +242,7 @@ class OpenItem:
 
     def _finish_reasoning(self, out: list[Event]) -> None:
         given = {
-            form: [text for entry in _entries(self._members, form.list) if (text := string(entry, "text"))]
+            form: [text for entry in entries(self._members, form.list) if (text := string(entry, "text"))]
             for form in (SUMMARY, REASONING)
         }
         if not self._shared.keep:
@@ -342,7 +299,7 @@ class OpenItem:
             self._waiting.append(whole)
 
     def _whole_arguments(self) -> str:
-        return _as_text(self._members.get(CALLS[self.type].member))
+        return as_text(self._members.get(CALLS[self.type].member))
 
     def _open_call(self, out: list[Event]) -> Block:
         item = self._members
@@ -439,25 +396,3 @@ class OpenItem:
         if block.state is not State.CLOSED:
             block.cited += 1
             out.append(CitationAdded(block.number, read_citation(annotation), extras))
-
-
-def _entries(members: Obj, name: str) -> list[Obj]:
-    given = members.get(name)
-    return [entry if is_object(entry) else {} for entry in given] if is_array(given) else []
-
-
-def _as_text(arguments: Any) -> str:
-    """Arguments as text. OpenAI's `tool_search_call` has an object, and so have calls of some servers."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else msgspec.json.encode(arguments).decode()
-
-
-def read_citation(annotation: Obj) -> Citation:
-    return Citation(
-        url=str(annotation.get("url") or ""),
-        title=str(annotation.get("title") or annotation.get("filename") or ""),
-        start=annotation.get("start_index"),
-        end=annotation.get("end_index"),
-        raw=Raw(NAME, annotation),
-    )

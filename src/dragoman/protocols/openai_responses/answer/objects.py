@@ -267,7 +267,7 @@ def usage_object(usage: Usage, given: Obj | None) -> Obj | None:
 
 
 def _counted(counts: Obj, given: Obj) -> Obj:
-    """The upstream's own object with these counts: clients need all counts and details, but not each detail."""
+    """The upstream's own object with these counts. Clients need both details, but not each count in them."""
     result = {**given, **counts}
     for name, details in counts.items():
         own = given.get(name)

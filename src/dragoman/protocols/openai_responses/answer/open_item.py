@@ -18,16 +18,17 @@ from ....model.messages import (
     Opaque,
     Part,
     Refusal,
-    Seal,
     Text,
     Thinking,
     ToolCall,
 )
+from ....wire.frames import escape_separators
 from ...common.extras import merged
 from ...common.fields import Obj, is_array, is_object
 from . import objects
 from .forms import ARGUMENTS, INPUT, OTHER, REFUSAL, SUMMARY, TEXT, Form, Origin
 
+_json = msgspec.json.Encoder().encode
 IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
 """The members that must not change between `added` and `done`: OpenAI's SDK checks them."""
 _LISTS = ("content", "summary")
@@ -48,12 +49,14 @@ class OpenPart:
     """A part of an item: a text, a refusal, a part of reasoning, or the arguments of a call."""
 
     __slots__ = (
-        "at", "citations", "extras", "form", "frames", "head", "middle", "pieces", "place", "state", "tail",
-        "whole",
+        "at", "citations", "extras", "form", "frames", "head", "middle", "once", "own", "pieces", "place",
+        "state", "tail", "whole",
     )  # fmt: skip
 
-    def __init__(self, form: Form, at: int, place: int, whole: Obj | None = None) -> None:
+    def __init__(self, form: Form, at: int, place: int, *, own: bool, whole: Obj | None = None) -> None:
         self.form = form
+        self.own = own
+        """The upstream's item has this part: its deltas have the members that the upstream gave them."""
         self.at = at
         """The upstream's index of the part."""
         self.place = place
@@ -69,10 +72,27 @@ class OpenPart:
         """The bytes of a delta: before the sequence number, between it and the text, after the text."""
         self.extras: Extras | None = None
         """The members that `tail` was made for."""
+        self.once = False
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def prepare_deltas(self, where: Obj) -> None:
+        """Make the bytes that all deltas have. `where` is the place of the part."""
+        kind = f"{self.form.family}.delta".encode()
+        self.head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (kind, kind)
+        # The item id may be the upstream's.
+        self.middle = escape_separators(b"," + _json({**where, "delta": ""})[1 : -len(b'""}')])
+        self.set_tail({}, None)
+
+    def set_tail(self, members: Obj, ahead: Obj | None) -> None:
+        """Make the bytes after the text, from the delta's members and those that came ahead of it."""
+        # Members that came ahead go out once, so `once` says that `tail` has to be made again.
+        self.once = ahead is not None
+        members = {**(ahead or {}), **members} if self.own else required(self.form)
+        rest = b"," + _json(members)[1:] if members else b"}"
+        self.tail = escape_separators(rest) + b"\n\n"
 
     def entry(self, text: str, given: Any) -> Obj:
         """The part with `text`. `given` is the upstream's own part; None: it has none."""
@@ -101,7 +121,7 @@ class OpenItem:
         """None: the upstream speaks another protocol, or has no such item."""
         self.state = State.NEW
         self.complete = True
-        self.seal: Seal | None = None
+        self.seal = part.seal if isinstance(part, Thinking) else None
         self.frames: dict[str, Obj] = {}
         """The upstream's frames about the item, by type."""
         self.parts: list[OpenPart] = []
@@ -131,7 +151,8 @@ class OpenItem:
     def new_part(self, part: Part, form: Form, origin: Origin | None) -> OpenPart:
         place = sum(known.form.list == form.list for known in self.parts if known.state is not State.NEW)
         whole = part.raw.value if isinstance(part, Opaque) else None
-        self.parts.append(OpenPart(form, place if origin is None else origin.at, place, whole))
+        at = place if origin is None else origin.at
+        self.parts.append(OpenPart(form, at, place, own=self.origin is not None, whole=whole))
         return self.parts[-1]
 
     def drop_empty(self) -> None:
@@ -157,7 +178,9 @@ class OpenItem:
         if self.origin is None:
             item = self._foreign()
         elif not is_object(given):
-            status = {"status": "completed" if self.complete else "incomplete"} if "status" in self.added else {}
+            status = (
+                {"status": "completed" if self.complete else "incomplete"} if "status" in self.added else {}
+            )
             item = self._with_content(self.added | status, {})
         else:
             item = self._with_content(merged(self._own(), given), given)
@@ -217,6 +240,11 @@ class OpenItem:
 def _entry(given: Obj, part: OpenPart) -> Any:
     entries = given.get(part.form.list)
     return entries[part.at] if is_array(entries) and part.at < len(entries) else None
+
+
+def required(form: Form) -> Obj:
+    """The members that the SDK requires of events of text."""
+    return {"logprobs": []} if form is TEXT else {}
 
 
 def form_of(part: Part, origin: Origin | None) -> Form | None:
