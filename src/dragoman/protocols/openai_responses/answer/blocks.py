@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -25,19 +24,10 @@ class Blocks:
         """The extras of the last delta. Most deltas of an answer have the same."""
 
 
-class State(Enum):
-    """The life of a block."""
-
-    OPEN = "open"
-    ENDED = "ended"
-    """The upstream said that its text is complete. The block closes when the next part begins."""
-    CLOSED = "closed"
-
-
 class Block:
     """A block of an item: a content part, the reasoning, or the call."""
 
-    __slots__ = ("at", "cited", "form", "number", "pieces", "state")
+    __slots__ = ("at", "cited", "form", "number", "open", "pieces")
 
     def __init__(self, number: int, form: Form | None, at: int) -> None:
         self.number = number
@@ -47,7 +37,7 @@ class Block:
         """The index of the newest part. Reasoning may have several parts in one block."""
         self.pieces: list[str] = []
         self.cited = 0
-        self.state = State.OPEN
+        self.open = True
 
     def remainder(self, whole: str) -> str:
         """The rest of `whole` that is not emitted yet. Empty if `whole` contradicts the emitted text."""

@@ -36,8 +36,9 @@ from ....model.messages import (
 )
 from ...common.fields import Obj, is_object
 from ..own import NAME
-from .blocks import Block, Blocks, State, as_text, entries, read_citation
+from .blocks import Block, Blocks, as_text, entries, read_citation
 from .forms import (
+    ADDED,
     ARGUMENTS,
     BY_TYPE,
     CALLS,
@@ -104,7 +105,7 @@ class OpenItem:
         block = self._growing
         if block is None or block.form is not form or block.at != at:
             block = self._growing = self._block_for_piece(form, number(at) or 0, piece, out)
-        if block is None or block.state is State.CLOSED:
+        if block is None or not block.open:
             return
         extras = None
         if self._shared.keep:
@@ -173,6 +174,8 @@ class OpenItem:
             return
         item = members.get("item")
         if is_object(item):
+            if self._shared.keep and not self._members and not self._blocks:
+                self._frames.append({"type": ADDED, "item": {**item, "status": "in_progress"}})
             self._update(item, out)
         self.done = True
         if self.type == "message":
@@ -195,8 +198,8 @@ class OpenItem:
             self._waiting.clear()
         # An incomplete call is useless, but incomplete text is still useful.
         complete = not self.is_call or self._members.get("status") != "incomplete"
-        for block in self._blocks:
-            self._close_block(block, out, complete)
+        if self._blocks:
+            self._close_block(self._blocks[-1], out, complete)
 
     def _update(self, item: Obj, out: list[Event]) -> None:
         """Take over the members of an `added` or `done` event."""
@@ -290,7 +293,6 @@ class OpenItem:
         block = self._last_open()
         if block is not None and self._shared.keep:
             out.append(Carried(Extras(NAME, members), block.number))
-            block.state = State.ENDED
 
     def _all_arguments(self, whole: str, out: list[Event]) -> None:
         if self._blocks:
@@ -348,12 +350,11 @@ class OpenItem:
         return None
 
     def _last_open(self) -> Block | None:
-        return next((b for b in reversed(self._blocks) if b.state is not State.CLOSED), None)
+        return self._blocks[-1] if self._blocks and self._blocks[-1].open else None
 
     def _open(self, form: Form | None, at: int, part: Part, out: list[Event]) -> Block:
-        for earlier in self._blocks:
-            if earlier.state is State.ENDED:
-                self._close_block(earlier, out)
+        if self._blocks:
+            self._close_block(self._blocks[-1], out)
         shared = self._shared
         block = Block(shared.used, form, at)
         shared.used += 1
@@ -368,31 +369,30 @@ class OpenItem:
         return block
 
     def _close_block(self, block: Block, out: list[Event], complete: bool = True) -> None:
-        if block.state is not State.CLOSED:
-            block.state = State.CLOSED
+        if block.open:
+            block.open = False
             out.append(BlockEnd(block.number, complete))
 
     def _carry_frames(self, block: Block, out: list[Event]) -> None:
         """Keep frames that announced a block which is open already."""
-        if block.state is not State.CLOSED:
+        if block.open:
             out += [Carried(Extras(NAME, frame), block.number) for frame in self._frames]
         self._frames = []
 
     def _separate(self, block: Block, at: int, out: list[Event]) -> None:
         """Begin the next part of reasoning in the same block."""
         block.at = at
-        if block.pieces and block.state is not State.CLOSED:
-            block.state = State.OPEN
+        if block.pieces and block.open:
             block.pieces.append(SEPARATOR)
             out.append(TextDelta(block.number, SEPARATOR, separates=True))
 
     def _grow(self, block: Block, piece: str, out: list[Event]) -> None:
-        if piece and block.state is not State.CLOSED:
+        if piece and block.open:
             block.pieces.append(piece)
             kind = TextDelta if block.form is None or block.form.list else ArgumentsDelta
             out.append(kind(block.number, piece))
 
     def _cite(self, block: Block, annotation: Obj, extras: Extras | None, out: list[Event]) -> None:
-        if block.state is not State.CLOSED:
+        if block.open:
             block.cited += 1
             out.append(CitationAdded(block.number, read_citation(annotation), extras))
