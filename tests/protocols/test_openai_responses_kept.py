@@ -255,7 +255,7 @@ ITEMS: dict[str, list[Obj]] = {
     ),
     "a program": item(PROGRAM, {"type": "response.program.delta", "delta": "await"}, code=""),
 }
-ALL = [events for name, events in ITEMS.items()]
+ALL = list(ITEMS.values())
 
 
 def encoded(events: list[Obj]) -> bytes:
@@ -329,7 +329,7 @@ def test_a_stream_that_is_collected_is_its_last_response(name: str) -> None:
 def test_a_final_response_without_output_gets_the_items(name: str) -> None:
     """The backend of ChatGPT leaves the output out."""
     events = stream([ITEMS[name]])
-    bare = [*events[:-1], {**events[-1], "response": {**events[-1]["response"], "output": []}}]
+    bare: list[Obj] = [*events[:-1], {**events[-1], "response": {**events[-1]["response"], "output": []}}]
     assert told(bare) == events
 
 

@@ -50,7 +50,7 @@ from .forms import (
     UNFINISHED,
     Origin,
 )
-from .open_item import OpenItem, OpenPart, State, form_of, required
+from .open_item import OpenItem, OpenPart, State, form_of, required, text_of
 
 _json = msgspec.json.Encoder().encode
 _RUNNING = (IN_PROGRESS, QUEUED)
@@ -215,6 +215,8 @@ class StreamEncoder:
             self._add(item, out)
         if form is OTHER and self._part is not None:
             self._begin_part(item, self._part, out)
+        if given := text_of(part):
+            self._grow(given, None, out)
 
     def _new_item(self, part: Part, origin: Origin | None, out: list[bytes]) -> OpenItem | None:
         """Open an item; None for a part that Responses answers cannot contain."""

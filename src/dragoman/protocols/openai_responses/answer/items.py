@@ -322,8 +322,10 @@ class OpenItem:
             self._waiting.append(piece if isinstance(piece, str) else "")
             return None
         self.refused = self.refused or form is REFUSAL
-        known = self._find(form, at)
-        if known is None and (self.done or not (piece or self._shared.keep or form.item == "reasoning")):
+        empty = not (piece and isinstance(piece, str))
+        if empty and not (self._shared.keep and self.type == form.item):
+            return self._find(form, at)
+        if self.done:
             return None
         block = self._block_for(form, at, out)
         return block if block.form is form else None

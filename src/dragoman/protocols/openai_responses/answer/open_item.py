@@ -247,6 +247,15 @@ def required(form: Form) -> Obj:
     return {"logprobs": []} if form is TEXT else {}
 
 
+def text_of(part: Part) -> str:
+    """The text that a part has at its start. It has none in a stream."""
+    match part:
+        case Text(text=text) | Refusal(text=text) | Thinking(text=text) | ToolCall(arguments=text):
+            return text
+        case _:
+            return ""
+
+
 def form_of(part: Part, origin: Origin | None) -> Form | None:
     """The form of the deltas of a part; None if it has none."""
     match part:
