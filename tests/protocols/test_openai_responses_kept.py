@@ -211,6 +211,14 @@ ITEMS: dict[str, list[Obj]] = {
         ],
         text_part(2, "Two", "Two"),
     ),
+    "a part of a new type first": message(
+        "msg_1",
+        [
+            {"type": "response.content_part.added", "content_index": 0, "part": {"type": "card"}},
+            {"type": "response.content_part.done", "content_index": 0, "part": {"type": "card", "of": 1}},
+        ],
+        text_part(1, "Two", "Two"),
+    ),
     "hidden reasoning": reasoning("rs_1", encrypted_content="gAAA", status=None),
     "reasoning of an id alone": reasoning("rs_1"),
     "a summary": reasoning("rs_1", summary(0, "One."), summary(1, "Two."), encrypted_content="gAAA"),

@@ -91,7 +91,10 @@ class Decoder(AnswerDecoder):
         if members.get("object") == "response":
             self._start({}, members, out)
             self._body(members, out)
-        elif kind in _FINAL:
+            return
+        if kind:
+            members["type"] = kind
+        if kind in _FINAL:
             response = _object(members, "response")
             self._start({}, response, out)
             self._finish(members, response, out)

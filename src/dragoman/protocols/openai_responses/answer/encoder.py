@@ -28,8 +28,8 @@ from ....model.events import (
     Unknown,
     UsageSeen,
 )
-from ....model.messages import Citation, Extras, Part, Refusal, Search, ToolCall, members_for
-from ....wire.frames import escape_separators, json_string
+from ....model.messages import Citation, Extras, Part, Refusal, Search, Text, ToolCall, members_for
+from ....wire.frames import escape_separators
 from ....wire.structs import read_value
 from ...base import AnswerContext
 from ...common.extras import merged
@@ -136,7 +136,7 @@ class StreamEncoder:
                 assert_never(event)
 
     def _emit(self, kind: str, out: list[bytes], own: Obj | None = None, **fields: Any) -> None:
-        """Write an event. `own` is the upstream's frame of this type, if there is one."""
+        """Write an event. `own` is the upstream's frame of the same type."""
         value = {"type": kind, "sequence_number": self._sequence, **fields}
         if own:
             value = merged(value, {name: v for name, v in own.items() if name not in _OBJECTS})
@@ -149,17 +149,16 @@ class StreamEncoder:
         self._start = event
         own = members_for(NAME, event.extras)
         # OpenAI's SDK raises if the first event is not `response.created`.
-        self._tell(CREATED, own if own.get("type") == CREATED else None, out)
-        if own.get("type") != CREATED:
-            kind = own.get("type")
-            self._tell(kind if kind in _RUNNING else IN_PROGRESS, own or None, out)
+        kind = own.get("type", IN_PROGRESS)
+        self._tell(CREATED, own if kind == CREATED else None, out)
+        self._tell(kind, own or None, out)
 
     def _tell(self, kind: str, own: Obj | None, out: list[bytes]) -> None:
         """Write an event about the response as a whole, before its output."""
         if kind in self._told:
             return
         self._told.add(kind)
-        given = None if own is None else own.get("response")
+        given = own.get("response") if own else None
         given = given if is_object(given) else None
         status = "queued" if kind == QUEUED else "in_progress"
         if kind == CREATED and given is not None and given.get("status") in UNFINISHED:
@@ -174,7 +173,7 @@ class StreamEncoder:
         self.response = objects.finished_response(
             self._start, self._context, self._output(own), event, usage, refused=self._refused
         )
-        self._emit(f"response.{self.response['status']}", out, {**own, "type": ""}, response=self.response)
+        self._emit(f"response.{self.response['status']}", out, own, response=self.response)
 
     def _output(self, own: Obj) -> list[Obj]:
         """The output of the final response: all items, with the members that they have there."""
@@ -197,22 +196,21 @@ class StreamEncoder:
 
     def _begin(self, part: Part, origin: Origin | None, out: list[bytes]) -> None:
         self._end_part(out)
-        item = self._item
-        form = form_of(part, origin)
+        if objects.builtin_of(part):
+            origin = None  # the client gets another type of item
+        item, form = self._item, form_of(part, origin)
         if item is None or not item.continues(origin):
             self._end_item(out)
-            item = self._new_item(part, origin, out)
+            item = self._new_item(Text() if form is OTHER else part, origin, out)
         self._refused = self._refused or isinstance(part, Refusal)
         if item is None:
             return
-        if origin is not None:
-            item.keep(origin.frames[:1] if item.state is State.NEW else ())
         if form is not None or isinstance(part, ToolCall):
             self._part = item.new_part(part, form or ARGUMENTS, origin)
-        if origin is not None:
-            item.keep(origin.frames)
+        item.keep([] if origin is None else origin.frames)
         if item.state is State.NEW and (form is not None or origin is not None):
-            self._add(item, out)
+            added = item.written_at_start()
+            self._emit(ADDED, out, item.frames.get(ADDED), output_index=len(self.items), item=added)
         if form is OTHER and self._part is not None:
             self._begin_part(item, self._part, out)
         if given := text_of(part):
@@ -228,11 +226,6 @@ class StreamEncoder:
         id = self._ids.take(part, None if origin is None else origin.id, len(self.items))
         self._item = OpenItem(part, id, origin)
         return self._item
-
-    def _add(self, item: OpenItem, out: list[bytes]) -> None:
-        own = item.frames.get(ADDED)
-        self._emit(ADDED, out, own, output_index=len(self.items), item=item.written_at_start())
-        item.state = State.ADDED
 
     def _end_block(self, complete: bool, out: list[bytes]) -> None:
         """End the part, and the item unless the upstream may have more parts for it."""
@@ -307,9 +300,12 @@ class StreamEncoder:
         if not part.head:
             return
         if extras is not part.extras or part.once or self._ahead is not None:
-            part.set_tail(members_for(NAME, extras), self._ahead)
-            part.extras, self._ahead = extras, None
-        out.append(b"%b%d%b%b%b" % (part.head, self._sequence, part.middle, json_string(text), part.tail))
+            part.set_tail(extras, self._ahead)
+            self._ahead = None
+        data = _json(text)
+        if not data.isascii():
+            data = escape_separators(data)
+        out.append(b"%b%d%b%b%b" % (part.head, self._sequence, part.middle, data, part.tail))
         self._sequence += 1
 
     def _next_part(self, event: TextDelta, out: list[bytes]) -> None:

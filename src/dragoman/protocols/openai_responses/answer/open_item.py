@@ -84,15 +84,21 @@ class OpenPart:
         self.head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (kind, kind)
         # The item id may be the upstream's.
         self.middle = escape_separators(b"," + _json({**where, "delta": ""})[1 : -len(b'""}')])
-        self.set_tail({}, None)
+        self.set_tail(None, None)
 
-    def set_tail(self, members: Obj, ahead: Obj | None) -> None:
+    def set_tail(self, extras: Extras | None, ahead: Obj | None) -> None:
         """Make the bytes after the text, from the delta's members and those that came ahead of it."""
-        # Members that came ahead go out once, so `once` says that `tail` has to be made again.
+        self.extras = extras
+        # Members that came ahead go out once. Then `tail` has to be made again.
         self.once = ahead is not None
-        members = {**(ahead or {}), **members} if self.own else required(self.form)
-        rest = b"," + _json(members)[1:] if members else b"}"
-        self.tail = escape_separators(rest) + b"\n\n"
+        if not self.own:
+            members = required(self.form)
+        else:
+            members = {} if extras is None else extras.members
+            if ahead is not None:
+                members = {**ahead, **members}
+        rest = b",%b\n\n" % _json(members)[1:] if members else b"}\n\n"
+        self.tail = rest if rest.isascii() else escape_separators(rest)
 
     def entry(self, text: str, given: Any) -> Obj:
         """The part with `text`. `given` is the upstream's own part; None: it has none."""
@@ -170,21 +176,17 @@ class OpenItem:
             item = merged(self._own(), given)
             if self.has_deltas:
                 item |= {name: [] for name in _LISTS if is_array(item.get(name))}
-        self.added = item
+        self.added, self.state = item, State.ADDED
         return item
 
     def written(self, given: Any) -> Obj:
         """The whole item. `given` is the upstream's own item; None: it has none."""
         if self.origin is None:
-            item = self._foreign()
-        elif not is_object(given):
-            status = (
-                {"status": "completed" if self.complete else "incomplete"} if "status" in self.added else {}
-            )
-            item = self._with_content(self.added | status, {})
-        else:
-            item = self._with_content(merged(self._own(), given), given)
-        return self._identified(item)
+            return self._identified(self._foreign())
+        if not is_object(given):
+            ended = {"status": "completed"} if self.has_deltas and "status" in self.added else {}
+            given = self.added | ended
+        return self._identified(self._with_content(merged(self._own(), given), given))
 
     def _own(self) -> Obj:
         """What Dragoman writes of an item of the upstream, without its content."""
