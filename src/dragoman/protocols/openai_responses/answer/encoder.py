@@ -154,8 +154,8 @@ class StreamEncoder:
         self._tell(kind, own or None, out)
 
     def _tell(self, kind: str, own: Obj | None, out: list[bytes]) -> None:
-        """Write an event about the response as a whole, before its output."""
-        if kind in self._told:
+        """Write an event about the response as a whole. Each comes once, and before any output."""
+        if kind in self._told or self._item is not None or self.items:
             return
         self._told.add(kind)
         given = own.get("response") if own else None

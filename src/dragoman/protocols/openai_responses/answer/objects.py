@@ -43,6 +43,11 @@ ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.UPSTREAM: "upstream_error",
 }
 
+_OBJECTS = ("error", "incomplete_details", "usage")
+"""The members of a response that are objects or null."""
+_REASONS = ("max_output_tokens", "max_messages", "content_filter", "steered")
+"""OpenAI's reasons for an incomplete response."""
+
 _json = msgspec.json.Encoder().encode
 
 
@@ -211,7 +216,8 @@ def response_object(
     if given is not None:
         if isinstance(given.get("created_at"), (int, float)):
             del response["created_at"]
-        return merged(response, {**given, "output": []})
+        wrong = {name: None for name in _OBJECTS if name in given and not is_object(given[name])}
+        return merged(response, {**given, **wrong, "output": []})
     nothing: Obj = {"completed_at": None, "error": None, "incomplete_details": None, "usage": None}
     return {**response, **nothing, **DEFAULTS, **context.echo}
 
@@ -230,8 +236,8 @@ def finished_response(
     ended = outcome(end.stop, refused=refused)
     if given is not None:
         ended = _own_outcome(given) or ended
-    response = response_object(start, context, ended["status"], output, given) | ended
-    if usage is not None:
+    response = merged(ended, response_object(start, context, ended["status"], output, given))
+    if "usage" in response or usage is not None:
         response["usage"] = usage
     if response["status"] == "completed" and given is None:
         response["completed_at"] = response["created_at"] + int(context.elapsed() if context.elapsed else 0)
@@ -242,8 +248,7 @@ def _own_outcome(given: Obj) -> Obj | None:
     """The outcome in the upstream's own words, if they are legal."""
     status, details = given.get("status"), given.get("incomplete_details")
     if status == "incomplete":
-        explained = is_object(details) and isinstance(details.get("reason"), str)
-        return {"status": status} if explained else None
+        return {"status": status} if is_object(details) and details.get("reason") in _REASONS else None
     return {"status": status} if status in ("completed", *UNFINISHED) else None
 
 
