@@ -34,7 +34,8 @@ from .forms import (
     DONE,
     FAILED,
     IN_PROGRESS,
-    PARTS,
+    PARTS_ADDED,
+    PARTS_DONE,
     QUEUED,
     UNFINISHED,
     number,
@@ -117,9 +118,10 @@ class Decoder(AnswerDecoder):
             self._item(members, BY_DELTA[kind].item).delta(BY_DELTA[kind], members, out)
         elif kind in BY_DONE:
             self._item(members, BY_DONE[kind].item).text_done(BY_DONE[kind], members, out)
-        elif kind in PARTS:
-            step = OpenItem.part_added if kind.endswith(".added") else OpenItem.part_done
-            step(self._item(members, PARTS[kind].item), PARTS[kind], members, out)
+        elif kind in PARTS_ADDED:
+            self._item(members, PARTS_ADDED[kind].item).part_added(PARTS_ADDED[kind], members, out)
+        elif kind in PARTS_DONE:
+            self._item(members, PARTS_DONE[kind].item).part_done(members, out)
         elif kind == ANNOTATED:
             self._item(members, "message").cite(members, out)
         elif kind == ADDED:

@@ -41,6 +41,7 @@ from .forms import (
     ADDED,
     ANNOTATED,
     ARGUMENTS,
+    BY_DELTA,
     CREATED,
     DONE,
     IN_PROGRESS,
@@ -367,10 +368,11 @@ class StreamEncoder:
             self._tell(kind, own, out)
         elif block is None or self._item is None:
             return  # the client has no such item
-        elif kind is not None:
+        elif kind is not None and kind not in BY_DELTA:
             self._item.keep([own])
         elif self._part is not None:
-            self._ahead = {**(self._ahead or {}), **own}
+            delta = {name: value for name, value in own.items() if name != "type"}
+            self._ahead = {**(self._ahead or {}), **delta}
 
     def _unknown(self, event: Unknown, out: list[bytes]) -> None:
         """Send an unknown event of the upstream with our numbers."""

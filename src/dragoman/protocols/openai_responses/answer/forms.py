@@ -6,7 +6,7 @@ them:
 - `BlockStart.extras` is an `Origin`: the place of the block, and the frames that announced it.
 - `Carried` holds a frame with its `type`, such as `response.content_part.done`.
 - The `extras` of a delta are the members of its frame without its position. A `Carried` without a `type` is
-  what is left of a delta whose text goes another way.
+  what is left of a delta whose text goes another way; one with the type of a delta had no text.
 - `End.extras` is the last frame. Its `output` is a table, by the upstream's index of the item.
 """
 
@@ -65,7 +65,8 @@ CALLS = {form.item: form for form in (ARGUMENTS, INPUT)}
 BY_TYPE = {form.type: form for form in FORMS if form.type}
 BY_DELTA = {f"{form.family}.delta": form for form in FORMS}
 BY_DONE = {f"{form.family}.done": form for form in FORMS}
-PARTS = {f"{form.holder}.{step}": form for form in (TEXT, SUMMARY) for step in ("added", "done")}
+PARTS_ADDED = {f"{form.holder}.added": form for form in (TEXT, SUMMARY)}
+PARTS_DONE = {f"{form.holder}.done": form for form in (TEXT, SUMMARY)}
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):

@@ -111,27 +111,30 @@ class OpenItem:
         if self._shared.keep:
             for name in ("type", "sequence_number", "output_index", "item_id"):
                 members.pop(name, None)
-            extras = self._shared.last
-            if extras.members != members:
-                extras = self._shared.last = Extras(NAME, members)
+            if members:
+                extras = self._shared.last
+                if extras.members != members:
+                    extras = self._shared.last = Extras(NAME, members)
         if piece and isinstance(piece, str):
             block.pieces.append(piece)
             if form.list:
                 out.append(TextDelta(block.number, piece, False, extras))
             else:
                 out.append(ArgumentsDelta(block.number, piece, extras))
-        elif extras is not None:
-            out.append(Carried(extras, block.number))
+        elif self._shared.keep:
+            out.append(Carried(Extras(NAME, {**members, "type": f"{form.family}.delta"}), block.number))
 
     def text_done(self, form: Form, members: Obj, out: list[Event]) -> None:
         """The text of a part or call is complete. Emit what no delta contained."""
+        if self.done:
+            return
         whole = as_text(members.get(form.member))
         if form is ARGUMENTS or form is INPUT:
             self._all_arguments(whole, out)
         elif (form is TEXT or form is REFUSAL) and whole:
             block = self._block_for(form, number(members.get(form.index)) or 0, out)
             self._grow(block, block.remainder(whole), out)
-        self._end_part(members, out)
+        self.part_done(members, out)
 
     def part_added(self, form: Form, members: Obj, out: list[Event]) -> None:
         part = members.get("part")
@@ -149,12 +152,15 @@ class OpenItem:
             return
         self._carry_frames(block, out)
 
-    def part_done(self, form: Form, members: Obj, out: list[Event]) -> None:
-        self._end_part(members, out)
+    def part_done(self, members: Obj, out: list[Event]) -> None:
+        """The end of a text or part, which has nothing new."""
+        block = self._last_open()
+        if block is not None and self._shared.keep:
+            out.append(Carried(Extras(NAME, members), block.number))
 
     def cite(self, members: Obj, out: list[Event]) -> None:
         annotation = members.get("annotation")
-        if is_object(annotation):
+        if is_object(annotation) and not self.done:
             block = self._block_for(TEXT, number(members.get("content_index")) or 0, out)
             self._cite(block, annotation, Extras(NAME, members) if self._shared.keep else None, out)
 
@@ -187,7 +193,7 @@ class OpenItem:
                 self._open_call(out)
             self._all_arguments(self._whole_arguments(), out)
         elif self.type and self._members and not self._blocks:
-            self._open(None, 0, Opaque(Raw(NAME, {**self._members, "type": self.type}), self.type), out)
+            self._open(None, 0, Opaque(Raw(NAME, self._members), self.type), out)
         self._carry_end(members, out)
         self.close(out)
 
@@ -286,12 +292,6 @@ class OpenItem:
             part = Text() if self.type == "message" else Thinking()
             block = self._open(TEXT if self.type == "message" else None, 0, part, out)
         if block is not None:
-            out.append(Carried(Extras(NAME, members), block.number))
-
-    def _end_part(self, members: Obj, out: list[Event]) -> None:
-        """Keep the frame of the end of a text or part."""
-        block = self._last_open()
-        if block is not None and self._shared.keep:
             out.append(Carried(Extras(NAME, members), block.number))
 
     def _all_arguments(self, whole: str, out: list[Event]) -> None:
