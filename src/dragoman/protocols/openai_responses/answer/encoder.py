@@ -51,7 +51,7 @@ from .forms import (
     UNFINISHED,
     Origin,
 )
-from .open_item import OpenItem, OpenPart, State, form_of, required, text_of
+from .open_item import OpenItem, OpenPart, State, form_of, repeated, required, text_of
 
 _json = msgspec.json.Encoder().encode
 _RUNNING = (IN_PROGRESS, QUEUED)
@@ -182,7 +182,8 @@ class StreamEncoder:
         output = list(self.items)
         for index, position in self._positions.items():
             if index in given:
-                output[position] = self._finished[position].written(given[index])
+                item = self._finished[position].written(given[index])
+                output[position] = repeated(item, output[position])
         return output
 
     def _fail(self, event: Failed, out: list[bytes]) -> None:

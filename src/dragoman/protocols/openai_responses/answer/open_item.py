@@ -32,6 +32,7 @@ _json = msgspec.json.Encoder().encode
 IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
 """The members that must not change between `added` and `done`: OpenAI's SDK checks them."""
 _LISTS = ("content", "summary")
+_STATUSES = ("in_progress", "completed", "incomplete")
 
 
 class State(Enum):
@@ -176,6 +177,8 @@ class OpenItem:
             item = merged(self._own(), given)
             if self.has_deltas:
                 item |= {name: [] for name in _LISTS if is_array(item.get(name))}
+            if isinstance(self.part, ToolCall) and item.get("status", "completed") not in _STATUSES:
+                item["status"] = "in_progress"
         self.added, self.state = item, State.ADDED
         return item
 
@@ -211,8 +214,8 @@ class OpenItem:
         part = self.part
         if isinstance(part, ToolCall):
             item["input" if part.kind == "custom" else "arguments"] = self.text
-            if not self.complete:
-                item["status"] = "incomplete"
+            if "status" in item or not self.complete:
+                item["status"] = "completed" if self.complete else "incomplete"
             return item
         if not self.has_deltas:
             return item
@@ -237,6 +240,15 @@ class OpenItem:
         elif isinstance(part, Thinking):
             part = Thinking(seal=self.seal)
         return objects.whole_item(part, self.id, content, self.complete)
+
+
+def repeated(item: Any, done: Any) -> Any:
+    """`item` in the final response, with the values that the client got when it was done."""
+    if is_object(item) and is_object(done):
+        return {name: repeated(value, done[name]) if name in done else value for name, value in item.items()}
+    if is_array(item) and is_array(done) and len(item) == len(done):
+        return [repeated(one, other) for one, other in zip(item, done, strict=True)]
+    return done
 
 
 def _entry(given: Obj, part: OpenPart) -> Any:
