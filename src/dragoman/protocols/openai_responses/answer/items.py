@@ -140,16 +140,17 @@ class OpenItem:
         part = members.get("part")
         if self.done or not self._shared.keep or not is_object(part):
             return
-        at = number(members.get(form.index)) or 0
-        known = BY_TYPE.get(string(part, "type") or "", OTHER)
-        self._frames.append(members)
-        if known.item == self.type and known is not OTHER:
-            block = self._block_for(known, at, out)
-        elif self.type == "message":
-            block = self._open(OTHER, at, Opaque(Raw(NAME, part), string(part, "type") or ""), out)
-        else:
-            self._frames.pop()
+        at, kind = number(members.get(form.index)) or 0, string(part, "type")
+        known = BY_TYPE.get(kind or "", OTHER)
+        if known.item != self.type:
             return
+        self._frames.append(members)
+        if not kind:
+            return  # its text will tell what it is
+        if known is OTHER:
+            block = self._open(OTHER, at, Opaque(Raw(NAME, part), kind), out)
+        else:
+            block = self._block_for(known, at, out)
         self._carry_frames(block, out)
 
     def part_done(self, members: Obj, out: list[Event]) -> None:
@@ -159,8 +160,7 @@ class OpenItem:
             out.append(Carried(Extras(NAME, members), block.number))
 
     def cite(self, members: Obj, out: list[Event]) -> None:
-        annotation = members.get("annotation")
-        if is_object(annotation) and not self.done:
+        if is_object(annotation := members.get("annotation")) and not self.done:
             block = self._block_for(TEXT, number(members.get("content_index")) or 0, out)
             self._cite(block, annotation, Extras(NAME, members) if self._shared.keep else None, out)
 

@@ -105,7 +105,8 @@ class OpenPart:
         """The part with `text`. `given` is the upstream's own part; None: it has none."""
         form = self.form
         if self.whole is not None:
-            return given if is_object(given) else self.whole
+            same = is_object(given) and given.get("type") == self.whole.get("type")
+            return given if same else self.whole
         written: Obj = {"type": form.type, form.member: text}
         notes = [objects.annotation(citation) for citation in self.citations] if text else []
         if not is_object(given):
