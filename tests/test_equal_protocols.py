@@ -1,6 +1,7 @@
 """Between equal protocols the client gets the frames of the upstream, equal as JSON except what is mended."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -81,6 +82,10 @@ def test_a_wrong_stop_reason_does_not_pass() -> None:
     assert neutral.reduce("openai-chat", got, stream=True)["stop"] == "tool_use"
 
 
+def read(data: bytes) -> list[Any]:
+    return [msgspec.json.decode(payload) for payload in payloads(data)]
+
+
 def responses(number: int, kind: str, **fields: object) -> bytes:
     value = {"type": kind, "sequence_number": number, **fields}
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(value))
@@ -114,7 +119,8 @@ def test_reasoning_without_content_passes_between_responses() -> None:
         responses(8, "response.output_item.done", output_index=1, item=done),
         responses(9, "response.completed", response=final),
     ]
-    assert run(exchange("openai-responses", "openai-responses", TOOLS), stream) == b"".join(stream)
+    got = run(exchange("openai-responses", "openai-responses", TOOLS), stream)
+    assert read(got) == read(b"".join(stream))
 
 
 def test_the_id_of_an_empty_item_is_not_used_again() -> None:
@@ -143,7 +149,7 @@ def test_the_id_of_an_empty_item_is_not_used_again() -> None:
         responses(6, "response.completed", response=final),
     ]
     got = run(exchange("openai-responses", "openai-responses", TOOLS), stream)
-    assert got.startswith(b"".join(stream[:3]))
+    assert read(got)[:3] == read(b"".join(stream[:3]))
     assert laws.check("openai-responses", got, stream=True) == []
 
 

@@ -103,7 +103,9 @@ def test_17_a_call_cut_by_the_token_limit_is_never_complete(
         assert text.startswith(call["raw"])
         assert call["raw"] != text
     whole = understood(upstream, client, body, mode=mode, stream=False)
-    assert (whole["stop"], whole["tool_calls"]) == ("max_tokens", [])
+    # A response of the upstream itself keeps its cut call, whose status says that it is incomplete.
+    kept = said["tool_calls"] if upstream == client == RESPONSES else []
+    assert (whole["stop"], whole["tool_calls"]) == ("max_tokens", kept)
 
 
 @pytest.mark.parametrize("upstream", [p for p in ALL if p != GEMINI])

@@ -24,7 +24,6 @@ from dragoman.model.events import (
 )
 from dragoman.model.messages import (
     Citation,
-    Extras,
     Media,
     Opaque,
     Raw,
@@ -141,7 +140,7 @@ def test_a_plain_answer() -> None:
         P, response("created"), added(MESSAGE), *TEXT, done(said_text("hi")), response(usage=usage)
     ) == [
         Start("r1", "g", 7),
-        BlockStart(0, Text(extras=Extras("openai-responses", {"item_id": "msg_1"}))),
+        BlockStart(0, Text()),
         TextDelta(0, "h"),
         TextDelta(0, "i"),
         BlockEnd(0),
@@ -352,12 +351,12 @@ def test_pictures_and_foreign_parts() -> None:
 
 
 def test_ids_are_never_used_twice() -> None:
-    same = Extras("openai-responses", {"item_id": "msg_1"})
+    same = Opaque(Raw(P, {"id": "ws_1", "type": "web_search_call"}), "web_search_call")
     blocks: list[Event] = []
     for number in range(2):
-        blocks += [BlockStart(number, Text(extras=same)), TextDelta(number, "x"), BlockEnd(number)]
+        blocks += [BlockStart(number, same), BlockEnd(number)]
     ids = [item["id"] for item in written(P, Start(), *blocks, End(Stop.END))[-1]["response"]["output"]]
-    assert ids[0] == "msg_1"
+    assert ids[0] == "ws_1"
     assert len(set(ids)) == 2
 
 

@@ -1,8 +1,4 @@
-"""Items of a Responses answer for a Responses client: each has a unique id, is added once and done once.
-
-The stream begins verbatim and is rebuilt from the first frame that a strict client would refuse. Both parts
-together must be one legal stream.
-"""
+"""Items of a Responses answer for a Responses client: each has a unique id, is added once and done once."""
 
 from itertools import count
 from typing import Any
@@ -101,25 +97,26 @@ def test_an_unknown_item_without_a_type_keeps_its_first_type() -> None:
     assert events[-1]["response"]["output"] == [{**bare, "type": "web_search_call"}]
 
 
-def test_a_verbatim_item_is_not_added_again_when_its_end_is_rebuilt() -> None:
+def test_an_item_is_added_once_beside_a_delta_that_it_cannot_have() -> None:
     late = ("response.output_text.delta", {"output_index": 0, "delta": 5, "item_id": "ws_1"})
     events = answered(added(0, SEARCH), progress(0, "ws_1"), late, done(0, FOUND))
     assert ids(events) == ["ws_1"]
     assert events[-1]["response"]["output"] == [FOUND]
 
 
-def test_a_verbatim_item_that_ends_as_another_is_closed() -> None:
+def test_an_item_keeps_the_id_that_it_was_added_with() -> None:
     events = answered(added(0, SEARCH), progress(0, "ws_1"), done(0, {**FOUND, "id": "ws_2"}))
-    assert ids(events) == ["ws_1", "ws_2"]
+    assert ids(events) == ["ws_1"]
+    assert events[-1]["response"]["output"] == [FOUND]
 
 
-def test_a_verbatim_item_that_never_ends_is_closed() -> None:
+def test_an_item_that_never_ends_is_closed() -> None:
     events = answered(added(0, SEARCH), progress(0, "ws_1"), *message(1, "Hi", 5))
     assert ids(events)[:2] == ["ws_1", "msg_1"]
     assert said(events) == "Hi"
 
 
-def test_verbatim_items_in_parallel_are_each_done() -> None:
+def test_items_in_parallel_are_each_done() -> None:
     other = {**SEARCH, "id": "ws_2"}
     events = answered(
         added(0, SEARCH),
@@ -145,11 +142,13 @@ def test_a_message_with_an_unknown_event_before_its_text_is_added_once() -> None
     assert ids(events) == ["msg_1"]
 
 
-def test_a_message_without_text_is_dropped_when_rebuilt() -> None:
+def test_a_message_without_text_stays_without_its_empty_part() -> None:
+    """OpenAI refuses reasoning whose message is missing."""
     start, part, delta, *_ = message(0, "")
     place = {"output_index": 0, "item_id": "msg_1"}
     events = answered(start, part, delta, ("response.refusal.delta", {**place, "delta": 5}))
-    assert ids(events) == []
+    assert ids(events) == ["msg_1"]
+    assert [event for event in events if "content_part" in event["type"]] == []
 
 
 def test_a_call_without_arguments_is_one_item() -> None:
@@ -167,7 +166,7 @@ def test_a_call_without_arguments_is_one_item() -> None:
     assert [item["id"] for item in events[-1]["response"]["output"]] == ["fc_1", "msg_1"]
 
 
-def test_reasoning_whose_end_has_no_summary_does_not_pass() -> None:
+def test_reasoning_whose_end_has_no_summary_gets_one() -> None:
     thought = {"id": "rs_1", "type": "reasoning", "encrypted_content": "opaque"}
     events = answered(added(0, {**thought, "summary": []}), done(0, thought))
     assert events[-1]["response"]["output"][0]["summary"] == []

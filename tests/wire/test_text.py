@@ -13,7 +13,7 @@ from support import fuzzing
 from dragoman.model.errors import UpstreamError
 from dragoman.wire import surrogates
 from dragoman.wire.frames import escape_separators, is_utf8, one_line
-from dragoman.wire.structs import StructReader, read_value, without_lone_surrogates
+from dragoman.wire.structs import JsonReader, read_value, without_lone_surrogates
 
 steady = fuzzing.steady(200)
 tricky = st.text(st.sampled_from('a"\\\u0085\u2028\u2029\u00c2\u20ac\U0001f600\n'), max_size=12)
@@ -102,7 +102,7 @@ class Outer(msgspec.Struct):
     inner: list[Inner] | None = None
 
 
-read = StructReader(Outer, frozenset({"text"}))
+read = JsonReader(Outer, frozenset({"text"}))
 
 
 @pytest.mark.parametrize("count", [b"12", b"12.0", b'"12"'])
@@ -121,7 +121,7 @@ def test_surrogates_stay_in_text_pieces_and_are_mended_elsewhere() -> None:
     assert bytes(got.raw) == rb'{"t": "\ud83d"}'
     assert [bytes(one) for one in got.many or ()] == [rb'"\ude00"']
     assert [bytes(one.raw) for one in got.inner or ()] == [b"1"]
-    assert StructReader(Outer)(rb'{"text":"a\ud83d"}').text == "a\ufffd"
+    assert JsonReader(Outer)(rb'{"text":"a\ud83d"}').text == "a\ufffd"
 
 
 @pytest.mark.parametrize(

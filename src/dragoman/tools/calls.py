@@ -42,6 +42,7 @@ class CallTracker:
         "_emitted",
         "_factory",
         "_held",
+        "_hurries",
         "_invalid",
         "_numbers",
         "_open",
@@ -66,6 +67,9 @@ class CallTracker:
         self._held: list[tuple[ActiveCall, bool]] = []
         """With `reask`: the calls of this turn, held until all of them are known to be valid."""
         self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
+        self._hurries = plan.serial and not plan.same
+        """Ends a complete call when the next block begins, so that the client gets that block live. Between
+        equal protocols, the upstream's own end of the call may have members that the client needs."""
 
     @property
     def untouched(self) -> bool:
@@ -114,7 +118,9 @@ class CallTracker:
         call = self._open.get(block)
         if call is None:
             return False
-        if call.block is None:
+        if call.outcome is not None:
+            out.append(msgspec.structs.replace(event, block=None))  # the client's block has ended
+        elif call.block is None:
             call.waiting.append(event)
         else:
             out.append(msgspec.structs.replace(event, block=call.block))
@@ -142,7 +148,7 @@ class CallTracker:
             if call.ended_early:
                 del self._open[block]
                 self._close(call, True, out)
-            elif self._plan.serial and call.block is not None and call.outcome is None and call.whole:
+            elif self._hurries and call.block is not None and call.outcome is None and call.whole:
                 self._finish(call, True, out)
 
     def recover(self, found: LeakedCall, out: list[Event]) -> None:

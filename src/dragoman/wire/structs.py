@@ -1,4 +1,4 @@
-"""Decode an upstream's JSON into structs: first strictly, which is fast, then leniently.
+"""Decode an upstream's JSON into structs or dicts: first strictly, which is fast, then leniently.
 
 Lenient decoding accepts counts as strings or floats, lone surrogates, and NaN. JSON that even the lenient
 decoder rejects raises `UpstreamError`.
@@ -14,11 +14,11 @@ import msgspec
 from ..model.errors import UpstreamError
 from .surrogates import replace_lone_surrogates
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
-class StructReader(Generic[T]):
-    """Decodes frames, or raw members of frames, as structs of one type.
+class JsonReader(Generic[T]):
+    """Decodes frames, or raw members of frames, as values of one type: structs, or plain dicts.
 
     `pieces` names the members whose text continues in the next frame. A lone surrogate in them stays: the
     other half may follow, and the decoder joins both (`protocols/common/surrogate_joiner.py`). In all other
@@ -65,37 +65,6 @@ class StructReader(Generic[T]):
         if self._raw.get(key) == "many" and isinstance(value, list):
             return [_as_raw(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
         return self._replaced(value)
-
-
-class ObjectReader:
-    """Decodes frames as JSON objects, like `StructReader` decodes them as structs."""
-
-    def __init__(self, pieces: frozenset[str]) -> None:
-        self._pieces = pieces
-        self.strict = msgspec.json.Decoder(dict[str, Any]).decode
-        """Raises msgspec.DecodeError."""
-
-    def lenient(self, data: bytes, error: Exception) -> dict[str, Any]:
-        """Decode leniently. Raises UpstreamError, with the strict decoder's `error` as the reason."""
-        try:
-            value = json.loads(data)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise UpstreamError(f"the upstream sent an event that cannot be read: {error}")
-        return self._replaced(value)
-
-    def _replaced(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._replaced(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, dict):
-            return {
-                replace_lone_surrogates(k): v
-                if k in self._pieces and isinstance(v, str)
-                else self._replaced(v)
-                for k, v in value.items()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            }
-        return replace_lone_surrogates(value)
 
 
 def present(raw: msgspec.Raw) -> bytes:

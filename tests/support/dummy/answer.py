@@ -42,8 +42,6 @@ _STOPS = {end: stop for stop, end in _ENDS.items()}
 
 class Decoder:
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
-        self.clean = True
-        self.ending = False
         self._calls: set[int] = set()
         self._over = False
 

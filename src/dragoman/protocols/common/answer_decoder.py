@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ...model.events import Event, Failed
+from ...wire.structs import JsonReader
 from . import failures
 from .surrogate_joiner import SurrogateJoiner
 
-T = TypeVar("T", covariant=True)
-
-
-class LenientReader(Protocol[T]):
-    """Reads a frame that a strict reader refused."""
-
-    def lenient(self, data: bytes, error: Exception) -> T: ...
+T = TypeVar("T")
 
 
 class AnswerDecoder:
-    """Base of a decoder. `base.Decoder` explains `clean` and `ending`."""
+    """Base of a decoder."""
 
-    __slots__ = ("_issuer", "_joiner", "_over", "_started", "clean", "ending")
+    __slots__ = ("_issuer", "_joiner", "_over", "_started")
 
     def __init__(self, issuer: str) -> None:
-        self.clean = True
-        self.ending = False
         self._issuer = issuer
         self._started = False
         self._over = False
         self._joiner: SurrogateJoiner | None = None
 
-    def _read_lenient(self, reader: LenientReader[T], data: bytes, error: Exception) -> T:
+    def _read_lenient(self, reader: JsonReader[T], data: bytes, error: Exception) -> T:
         """Read a frame that the strict reader refused with `error`."""
         frame = reader.lenient(data, error)
         # One reason is half of a surrogate pair. The other half may come with the next fragment, so from now
         # on all text goes through the joiner. Most answers never need one.
         self._joiner = self._joiner or SurrogateJoiner()
-        # A strict client would reject the original frame, too.
-        self.clean = False
         return frame
 
     def _fail(self, failure: Failed) -> list[Event]:

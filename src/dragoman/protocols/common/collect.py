@@ -93,7 +93,9 @@ class BlockBuilder:
 class Answer:
     """The content of a whole answer. `parts` does not contain calls that were cut off."""
 
-    __slots__ = ("_blocks", "_parts", "carried", "end", "failed", "start", "usage", "usage_extras")
+    __slots__ = (
+        "_blocks", "_parts", "carried", "end", "events", "failed", "start", "usage", "usage_extras",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.start = _NO_START
@@ -104,6 +106,8 @@ class Answer:
         self.failed: Failed | None = None
         self.carried: list[Extras] = []
         """The members that belong to no part, in order."""
+        self.events: list[Event] = []
+        """All events, for a protocol whose body is the last event of its stream."""
         self._blocks: dict[int, BlockBuilder] = {}
         self._parts: list[Part] | None = None
 
@@ -114,6 +118,7 @@ class Answer:
         """Add the next events."""
         self._parts = None
         for event in events:
+            self.events.append(event)
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(event) is TextDelta:
                 block = self._blocks[event.block]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from . import facts, socket
-from .answer import encoder, objects
+from .answer import body, encoder, objects
 from .answer.decoder import Decoder
 from .answer.echo import echoed_settings
 from .own import NAME
@@ -25,7 +25,7 @@ PROTOCOL = WireProtocol(
     write_request=write_request,
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
-    render=objects.render,
+    render=body.render,
     echo=echoed_settings,
     error_body=objects.error_body,
     keepalive=COMMENT,

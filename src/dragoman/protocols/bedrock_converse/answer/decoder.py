@@ -30,13 +30,13 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Media, Opaque, Part, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import StructReader
+from ....wire.structs import JsonReader
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ..own import NAME
 from . import wire
 
-_read = StructReader(wire.ConverseEvent, frozenset({"text", "input"}))
+_read = JsonReader(wire.ConverseEvent, frozenset({"text", "input"}))
 
 
 class _OpenBlock:

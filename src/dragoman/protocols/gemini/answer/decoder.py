@@ -21,7 +21,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Extras, Media, Opaque, Raw, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import StructReader, read_value
+from ....wire.structs import JsonReader, read_value
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ...common.extras import kept
@@ -36,8 +36,8 @@ from .usage import read_usage
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
-_read = StructReader(wire.GeminiChunk)
-_read_part = StructReader(wire.GeminiPart, frozenset({"text"}))
+_read = JsonReader(wire.GeminiChunk)
+_read_part = JsonReader(wire.GeminiPart, frozenset({"text"}))
 
 
 class Decoder(AnswerDecoder):

@@ -25,7 +25,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Extras, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
-from ....wire.structs import ObjectReader
+from ....wire.structs import JsonReader
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
 from ...common.extras import kept
@@ -50,9 +50,7 @@ _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.R
 
 # A frame without any of these is no chunk.
 _OF_A_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
-_reader = ObjectReader(
-    frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
-)
+_reader = JsonReader(dict[str, Any], frozenset({*TEXT_FIELDS, "content", "refusal", "arguments", "input"}))
 _strict = _reader.strict
 
 

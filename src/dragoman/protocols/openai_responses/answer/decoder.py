@@ -6,29 +6,51 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
+from ....model.events import (
+    Carried,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Start,
+    Stop,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Extras
 from ....wire.frames import Frame
-from ....wire.structs import StructReader, present
+from ....wire.structs import JsonReader
 from ...common import failures, stop_reasons
 from ...common.answer_decoder import AnswerDecoder
+from ...common.fields import Obj, is_array, is_object
 from ..own import NAME
-from . import wire
-from .items import BlockNumbers, OpenItem
-from .verbatim import UNFINISHED, VerbatimCheck
-
-_OPENED = frozenset(
-    {
-        "response.output_item.added",
-        "response.content_part.added",
-        "response.reasoning_summary_part.added",
-    }
+from .forms import (
+    ADDED,
+    ANNOTATED,
+    BY_DELTA,
+    BY_DONE,
+    CREATED,
+    DONE,
+    FAILED,
+    IN_PROGRESS,
+    PARTS_ADDED,
+    PARTS_DONE,
+    QUEUED,
+    UNFINISHED,
+    number,
+    string,
 )
+from .items import Blocks, OpenItem
+
+# `response.done` is the name that OpenAI's Realtime API and some servers use for the last event.
+_FINAL = frozenset({"response.completed", "response.incomplete", FAILED, "response.done"})
+_BEGINNING = frozenset({CREATED, IN_PROGRESS, QUEUED})
 
 # The year 5138. A later `created_at`, such as infinity, is not a valid time and is ignored.
 _LATEST = 100_000_000_000
 
-_read = StructReader(wire.ResponsesEvent, frozenset({"delta"}))
-_read_response = StructReader(wire.ResponseObject)
+_read = JsonReader(dict[str, Any], frozenset({"delta"}))
 
 
 class Decoder(AnswerDecoder):
@@ -37,34 +59,28 @@ class Decoder(AnswerDecoder):
     `output_index` identifies an item, not its id: GitHub Copilot sends other ids in every event.
     """
 
-    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
+    def __init__(self, issuer: str = "", keep: bool = False) -> None:
         super().__init__(issuer)
-        self._verbatim_check = VerbatimCheck() if check_verbatim else None
-        self._numbers = BlockNumbers()
+        self._keep = keep
+        self._blocks = Blocks(issuer, keep)
         self._items: dict[int, OpenItem] = {}
-        self._added = OpenItem(self._numbers, issuer)
-        """The item that was added last."""
-        self._refused = False
 
     def frame(self, frame: Frame) -> list[Event]:
-        if self._over:
-            return []
-        if frame.data[:1] != b"{":
-            self.clean = False  # OpenRouter sends `[DONE]`, OpenAI does not
-            return []
+        if self._over or frame.data[:1] != b"{":
+            return []  # OpenRouter sends `[DONE]`, OpenAI does not
         try:
-            event = _read.strict(frame.data)
+            members = _read.strict(frame.data)
         except (ValueError, RecursionError) as error:
-            event = self._read_lenient(_read, frame.data, error)
-        if self._verbatim_check is not None and self.clean:
-            self.clean = self._verbatim_check.passes(event, frame)
+            members = self._read_lenient(_read, frame.data, error)
         out: list[Event] = []
-        kind = event.type or frame.event
-        self._event(kind, event, frame, out)
-        # A `.done` event waits for the end of its item, and an opened item waits for its first content.
-        # Otherwise the encoder could not take over between them.
-        done = kind.endswith(".done") and kind != "response.output_item.done"
-        self.ending = done or kind in _OPENED or self._added.silent
+        kind = members.get("type")
+        form = BY_DELTA.get(kind) if type(kind) is str else None
+        if form is None or not self._started:
+            self._event(string(members, "type") or frame.event, members, frame, out)
+        else:
+            index = members.get("output_index")
+            item = self._items.get(index) if type(index) is int else None
+            (item or self._item(members, form.item)).delta(form, members, out)
         return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
@@ -72,151 +88,144 @@ class Decoder(AnswerDecoder):
             return []
         return self._cut_off(begun=bool(self._items))
 
-    def _event(self, kind: str, event: wire.ResponsesEvent, frame: Frame, out: list[Event]) -> None:
-        if event.object == "response":
-            self._response(frame.data, out)
-            self._body(frame.data, out)
-        elif kind in (
-            "response.completed",
-            "response.incomplete",
-            "response.failed",
-            # The name that OpenAI's Realtime API and some servers use for the last event.
-            "response.done",
-        ):
-            self._response(present(event.response), out)
-            self._finish(present(event.response), out)
-        elif kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response(present(event.response), out)
+    def _event(self, kind: str, members: Obj, frame: Frame, out: list[Event]) -> None:
+        if members.get("object") == "response":
+            self._start({}, members, out)
+            self._body(members, out)
+            return
+        if kind:
+            members["type"] = kind
+        if kind in _FINAL:
+            response = _object(members, "response")
+            self._start({}, response, out)
+            self._finish(members, response, out)
+        elif kind in _BEGINNING:
+            self._begin(members, out)
         # OpenAI documents a flat error event, and sends a nested one, followed by `response.failed`.
         # `from_body` reads both forms. The first of the two events ends the answer.
-        elif kind == "error" or (event.error and not kind):
-            out.extend(self._fail(failures.from_body(None, frame.data)))
+        elif kind == "error" or (members.get("error") and not kind):
+            self._failed(failures.from_body(None, frame.data), members, out)
+        elif kind and kind.isprintable():  # no client can read an event without a type
+            if not self._started and kind.startswith("response."):
+                self._started = True
+                out.append(Start())
+            if not self._in_item(kind, members, out):
+                self._unknown(Unknown(NAME, kind, frame.data), members, out)
+
+    def _in_item(self, kind: str, members: Obj, out: list[Event]) -> bool:
+        """Read an event of an item. Returns False for an unknown one."""
+        if kind in BY_DELTA:
+            self._item(members, BY_DELTA[kind].item).delta(BY_DELTA[kind], members, out)
+        elif kind in BY_DONE:
+            self._item(members, BY_DONE[kind].item).text_done(BY_DONE[kind], members, out)
+        elif kind in PARTS_ADDED:
+            self._item(members, PARTS_ADDED[kind].item).part_added(PARTS_ADDED[kind], members, out)
+        elif kind in PARTS_DONE:
+            self._item(members, PARTS_DONE[kind].item).part_done(members, out)
+        elif kind == ANNOTATED:
+            self._item(members, "message").cite(members, out)
+        elif kind == ADDED:
+            if is_object(members.get("item")):
+                self._item(members, "", new=True).added(members, out)
+        elif kind == DONE:
+            self._item(members, "").finish(members, out)
         else:
-            self._start_without_response(kind, out)
-            self._in_response(kind, event, frame, out)
-
-    def _start_without_response(self, kind: str, out: list[Event]) -> None:
-        if not self._started and kind.startswith("response."):
-            self._started = True
-            out.append(Start())
-
-    def _in_response(self, kind: str, event: wire.ResponsesEvent, frame: Frame, out: list[Event]) -> None:
-        if kind.endswith(".delta") and self._delta(kind, event, out):
-            return
-        match kind:
-            case "response.function_call_arguments.done":
-                self._item(event, "function_call").all_arguments(event.arguments, out)
-            case "response.custom_tool_call_input.done":
-                self._item(event, "custom_tool_call").all_arguments(event.input, out)
-            case "response.output_text.annotation.added":
-                self._item(event, "message").cite(event.content_index or 0, event.annotation, out)
-            case "response.output_item.added":
-                if raw := present(event.item):
-                    self._added = self._item(event, "")
-                    self._added.begin(raw, out)
-            case "response.output_item.done":
-                self._item_done(self._item(event, ""), present(event.item), out)
-            case _:
-                self._unknown(kind, frame, out)
-
-    def _delta(self, kind: str, event: wire.ResponsesEvent, out: list[Event]) -> bool:
-        """Read a delta event. Returns False for an unknown one."""
-        piece = event.delta if isinstance(event.delta, str) else ""
-        match kind:
-            case "response.output_text.delta":
-                self._item(event, "message").text(event.content_index or 0, piece, out)
-            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
-                self._item(event, _call_type(kind)).arguments(piece, out)
-            case "response.reasoning_summary_text.delta":
-                self._item(event, "reasoning").thinking("summary", event.summary_index or 0, piece, out)
-            case "response.reasoning_text.delta":
-                self._item(event, "reasoning").thinking("content", event.content_index or 0, piece, out)
-            case "response.refusal.delta":
-                self._refused = True
-                self._item(event, "message").refusal(event.content_index or 0, piece, out)
-            case _:
-                return False
+            return False
         return True
 
-    def _unknown(self, kind: str, frame: Frame, out: list[Event]) -> None:
-        if not kind or not kind.isprintable():
-            self.clean = False  # no client can read an event without a type
-        elif not _known(kind):
-            out.append(Unknown(NAME, kind, frame.data))
+    def _unknown(self, event: Unknown, members: Obj, out: list[Event]) -> None:
+        index = number(members.get("output_index"))
+        item = None if index is None else self._items.get(index)
+        if item is None or not self._keep:
+            out.append(event)
+        else:
+            item.unknown(event, out)
 
-    def _item(self, event: wire.ResponsesEvent, kind: str) -> OpenItem:
-        index = event.output_index
+    def _item(self, members: Obj, kind: str, *, new: bool = False) -> OpenItem:
+        """The item that an event names. `kind` is its type if the event is the first one of the item."""
+        index = number(members.get("output_index"))
         if index is None:
             index = max(self._items, default=0)
-        if index not in self._items:
-            self._items[index] = OpenItem(self._numbers, self._issuer)
-            self._items[index].item = wire.AnswerItem(type=kind, id=event.item_id)
-        return self._items[index]
+            index += new and index in self._items
+        item = self._items.get(index)
+        if item is None:
+            item = self._items[index] = OpenItem(index, self._blocks, kind, string(members, "item_id"))
+        return item
 
-    def _item_done(self, item: OpenItem, raw: bytes, out: list[Event]) -> None:
-        if raw and not item.done:
-            item.update(raw, out)
-            self._refused = self._refused or any(c.refusal for c in item.item.content or ())
-        item.finish(out)
+    def _begin(self, members: Obj, out: list[Event]) -> None:
+        if not self._started:
+            self._start(members, _object(members, "response"), out)
+        elif self._keep:
+            out.append(Carried(Extras(NAME, members)))
 
-    def _response(self, raw: bytes, out: list[Event]) -> None:
+    def _start(self, members: Obj, response: Obj, out: list[Event]) -> None:
+        """Start the answer with its first frame; with no `members` if that is also the last one."""
         if self._started:
             return
-        response = _read_response(raw) if raw else wire.ResponseObject()
         self._started = True
-        created = response.created_at
+        created = response.get("created_at")
         out.append(
             Start(
-                response.id or "",
-                response.model or "",
+                string(response, "id") or "",
+                string(response, "model") or "",
                 int(created) if isinstance(created, (int, float)) and 0 <= created < _LATEST else None,
+                Extras(NAME, members) if self._keep and members else None,
             )
         )
 
-    def _body(self, raw: bytes, out: list[Event]) -> None:
+    def _body(self, response: Obj, out: list[Event]) -> None:
         """Read a whole body. A response that runs in the background only passes to a Responses client."""
-        response, passes = _read_response(raw), self._verbatim_check is not None and self.clean
-        if response.status in UNFINISHED and not response.output and not passes:
-            message = f"the upstream has no answer yet: its response is {response.status}"
+        status = response.get("status")
+        if status in UNFINISHED and not response.get("output") and not self._keep:
+            message = f"the upstream has no answer yet: its response is {status}"
             out.extend(self._fail(Failed(FailureKind.UPSTREAM, message, 502, "response_not_finished")))
         else:
-            self._finish(raw, out)
+            self._finish({"response": response}, response, out)
 
-    def _finish(self, raw: bytes, out: list[Event]) -> None:
-        response = _read_response(raw) if raw else wire.ResponseObject()
-        status = response.status or "completed"
-        if response.usage:
-            out.append(UsageSeen(_usage(response.usage)))
+    def _finish(self, members: Obj, response: Obj, out: list[Event]) -> None:
+        status = string(response, "status") or "completed"
+        if is_object(usage := response.get("usage")):
+            out.append(UsageSeen(_usage(usage), Extras(NAME, usage) if self._keep else None))
         if status in ("failed", "cancelled"):
-            failure = failures.from_error(response.error or f"the upstream's response was {status}")
-            out.extend(self._fail(failure))
+            failure = failures.from_error(response.get("error") or f"the upstream's response was {status}")
+            self._failed(failure, members, out)
             return
-        self._snapshot(response.output or [], out)
+        output = self._snapshot(response.get("output"), out)
         for _, item in sorted(self._items.items()):
             item.close(out)
-        reason = str((response.incomplete_details or {}).get("reason"))
+        reason = str(_object(response, "incomplete_details").get("reason"))
         stop = self._stop(status, reason)
         if isinstance(stop, FailureKind):
-            out.extend(self._fail(stop_reasons.failure(stop, reason)))
+            self._failed(stop_reasons.failure(stop, reason), members, out)
             return
         detailed = stop is Stop.FILTER and reason != "content_filter"
-        out.append(End(stop, detail=reason if detailed else None))
+        extras = Extras(NAME, {**members, "response": {**response, "output": output}}) if self._keep else None
+        out.append(End(stop, detail=reason if detailed else None, extras=extras))
         self._over = True
 
-    def _snapshot(self, output: list[msgspec.Raw], out: list[Event]) -> None:
-        """Emit content of the final response that no event contained.
+    def _failed(self, failure: Failed, members: Obj, out: list[Event]) -> None:
+        extras = Extras(NAME, members) if self._keep else None
+        out.extend(self._fail(msgspec.structs.replace(failure, extras=extras)))
+
+    def _snapshot(self, output: Any, out: list[Event]) -> dict[int, Obj]:
+        """Emit content of the final response that no event contained. Returns its items by their index.
 
         Items are matched by position: OpenRouter's final ids differ from those of its events, but the order
         does not.
         """
         seen = [item for _, item in sorted(self._items.items())]
-        for position, raw in enumerate(output):
+        found: dict[int, Obj] = {}
+        for position, members in enumerate(output if is_array(output) else ()):
+            if not is_object(members):
+                continue
             if position < len(seen):
                 item = seen[position]
             else:
-                item = OpenItem(self._numbers, self._issuer)
-                self._items[max(self._items, default=-1) + 1] = item
-            self._item_done(item, bytes(raw), out)
+                index = max(self._items, default=-1) + 1
+                item = self._items[index] = OpenItem(index, self._blocks)
+            item.finish({"type": DONE, "item": members}, out)
+            found[item.index] = members
+        return found
 
     def _stop(self, status: str, reason: str) -> Stop | FailureKind:
         if status == "incomplete":
@@ -224,35 +233,28 @@ class Decoder(AnswerDecoder):
         # Responses has no stop reason for calls: the items show it.
         if any(item.is_call for item in self._items.values()):
             return Stop.TOOL
-        return Stop.REFUSAL if self._refused else Stop.END
+        return Stop.REFUSAL if any(item.refused for item in self._items.values()) else Stop.END
 
 
-def _call_type(kind: str) -> str:
-    return "custom_tool_call" if "custom" in kind else "function_call"
+def _object(members: Obj, name: str) -> Obj:
+    value = members.get(name)
+    return value if is_object(value) else {}
 
 
-def _known(kind: str) -> bool:
-    """Is this an event without new content, such as the end of a text, a part or a summary?"""
-    return kind.startswith(
-        (
-            "response.content_part.",
-            "response.reasoning_",
-            "response.output_text.",
-            "response.refusal.",
+def _usage(usage: Obj) -> Usage:
+    details = _object(usage, "input_tokens_details")
+    total, cached, written = (
+        number(count)
+        for count in (
+            usage.get("input_tokens"),
+            details.get("cached_tokens"),
+            details.get("cache_write_tokens"),
         )
     )
-
-
-def _usage(usage: wire.ResponsesUsage) -> Usage:
-    total = usage.input_tokens
-    details: Any = usage.input_tokens_details
-    cached = details.cached_tokens if details else None
-    written = details.cache_write_tokens if details else None
-    reasoning = usage.output_tokens_details.reasoning_tokens if usage.output_tokens_details else None
     return Usage(
         input=None if total is None else max(0, total - (cached or 0) - (written or 0)),
         cache_read=cached,
         cache_write=written,
-        output=usage.output_tokens,
-        reasoning=reasoning,
+        output=number(usage.get("output_tokens")),
+        reasoning=number(_object(usage, "output_tokens_details").get("reasoning_tokens")),
     )

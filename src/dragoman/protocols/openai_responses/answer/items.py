@@ -2,7 +2,7 @@
 
 The same text comes up to four times: in deltas, in the `.done` event, in `output_item.done` and in the final
 response. Servers leave out some of them: LM Studio sends no argument deltas (litellm#25321), others send only
-the final response. An item remembers the emitted text, so each text is emitted once.
+the final response. A block remembers the emitted text, so each text is emitted once.
 """
 
 from __future__ import annotations
@@ -11,10 +11,19 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, Event, Sealed, TextDelta
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    Carried,
+    CitationAdded,
+    Event,
+    Sealed,
+    TextDelta,
+    Unknown,
+)
 from ....model.messages import (
     SEPARATOR,
-    Citation,
     Extras,
     Opaque,
     Part,
@@ -25,250 +34,367 @@ from ....model.messages import (
     Thinking,
     ToolCall,
 )
-from ....wire.structs import StructReader, read_value
+from ...common.fields import Obj, is_object
 from ..own import NAME
-from . import wire
+from .blocks import Block, Blocks, as_text, entries, read_citation
+from .forms import (
+    ADDED,
+    ARGUMENTS,
+    BY_TYPE,
+    CALLS,
+    INPUT,
+    OTHER,
+    REASONING,
+    REFUSAL,
+    SUMMARY,
+    TEXT,
+    Form,
+    Origin,
+    number,
+    of_origin,
+    string,
+)
 
-_CALLS = {"function_call": "function", "custom_tool_call": "custom"}
-_UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
-_read_item = StructReader(wire.AnswerItem)
-
-
-class BlockNumbers:
-    """Assigns the block numbers of one answer."""
-
-    def __init__(self) -> None:
-        self.used = 0
-
-    def next(self) -> int:
-        self.used += 1
-        return self.used - 1
-
-
-class ItemBlock:
-    """A block of an item: a content part, the reasoning, or the call."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.pieces: list[str] = []
-        self.closed = False
-
-    def remainder(self, whole: str) -> str:
-        """The rest of `whole` that is not emitted yet. Empty if `whole` contradicts the emitted text."""
-        emitted = "".join(self.pieces)
-        return whole[len(emitted) :] if whole.startswith(emitted) else ""
+_UNDERSTOOD = frozenset({"message", "reasoning", *CALLS})
+_NEUTRAL: dict[Form, Part] = {TEXT: Text(), REFUSAL: Refusal(), SUMMARY: Thinking(), REASONING: Thinking()}
 
 
 class OpenItem:
     """An output item while it arrives."""
 
-    def __init__(self, numbers: BlockNumbers, issuer: str) -> None:
-        self._numbers = numbers
-        self._issuer = issuer
-        self.item = wire.AnswerItem()
-        self.raw = b""
+    def __init__(self, index: int, blocks: Blocks, kind: str = "", id: str | None = None) -> None:
+        self.index = index
+        self.type = kind
+        self.refused = False
         self.done = False
-        self._blocks: dict[tuple[str, int], ItemBlock] = {}
+        self._id = id
+        """The first id of the item."""
+        self._shared = blocks
+        self._members: Obj = {}
+        """The item in its newest event."""
+        self._encrypted: str | None = None
+        self._blocks: list[Block] = []
+        self._growing: Block | None = None
+        """The block of the last delta."""
         self._waiting: list[str] = []
-        self._part: tuple[str, int] | None = None
-        """The part of the reasoning with the latest delta."""
+        """Arguments that came before the call's name."""
+        self._frames: list[Obj] = []
+        """Frames that announced the next block."""
+        self._early: list[Unknown] = []
+        """Unknown events that came before the first block."""
 
     @property
     def is_call(self) -> bool:
-        return self.item.type in _CALLS
+        return self.type in CALLS
 
-    @property
-    def silent(self) -> bool:
-        """Is this a message without any content so far?"""
-        return self.item.type == "message" and not self._blocks and not self.done
-
-    def update(self, raw: bytes, out: list[Event]) -> None:
-        """Update the item from an `added` or `done` event."""
-        self.raw = raw
-        item, known = _read_item(raw), self.item.type
-        if item.type not in _UNDERSTOOD and known in _UNDERSTOOD:
-            item.type = known  # an item that began with a known type keeps it
-        item.type = item.type or known
-        self.item = item
-        if self._waiting and self._whole_arguments():
-            self._waiting = [self._whole_arguments()]
-        if self.is_call and self.item.name and ("call", 0) not in self._blocks:
-            call = self._open("call", 0, self._call(), out)
-            for piece in self._waiting:
-                self._grow(call, piece, out)
-            self._waiting.clear()
-
-    def begin(self, raw: bytes, out: list[Event]) -> None:
+    def added(self, members: Obj, out: list[Event]) -> None:
         """Begin the item with its `added` event."""
-        self.update(raw, out)
-        if self.item.type == "reasoning":
-            self._block("thinking", 0, Thinking(extras=self._own_id()), out)
-
-    def text(self, index: int, piece: str, out: list[Event]) -> None:
-        if piece:
-            self._grow(self._block("text", index, Text(extras=self._own_id(index)), out), piece, out)
-
-    def refusal(self, index: int, piece: str, out: list[Event]) -> None:
-        if piece:
-            self._grow(self._block("refusal", index, Refusal(), out), piece, out)
-
-    def thinking(self, kind: str, part: int, piece: str, out: list[Event]) -> None:
-        """Add reasoning text. The parts of a summary become one thinking block, separated by blank lines.
-
-        `kind`: a server may send a summary and the full reasoning. Only the kind that comes first is emitted.
-        """
-        block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
-        first, last = self._part or (kind, part)
-        if not piece or first != kind:
-            return
-        self._part = (kind, part)
-        if part != last and block.pieces:
-            self._separate(block, out)
-        self._grow(block, piece, out)
-
-    def arguments(self, piece: str, out: list[Event]) -> None:
-        block = self._blocks.get(("call", 0))
-        if block is None:
-            self._waiting.append(piece)  # the name is in the item, which has not arrived yet
-        else:
-            self._grow(block, piece, out)
-
-    def all_arguments(self, given: Any, out: list[Event]) -> None:
-        """Emit the rest of the whole arguments, from a `.done` event or from the item."""
-        whole = _as_text(given)
-        block = self._blocks.get(("call", 0))
-        if block is None:
-            if not self._waiting and whole:
-                self._waiting.append(whole)
-        elif rest := block.remainder(whole):
-            self._grow(block, rest, out)
-
-    def cite(self, index: int, annotation: Any, out: list[Event]) -> None:
-        if isinstance(annotation, dict):
-            block = self._block("text", index, Text(extras=self._own_id(index)), out)
-            out.append(CitationAdded(block.number, read_citation(annotation)))  # pyright: ignore[reportUnknownArgumentType]
-
-    def finish(self, out: list[Event]) -> None:
-        """Emit the content that is not emitted yet, and close the item."""
         if self.done:
             return
+        self._frames.append(members)
+        self._update(members["item"], out)
+        if self.type == "reasoning" and not self._shared.keep:
+            self._open(None, 0, Thinking(), out)
+        elif self.type and self.type not in _UNDERSTOOD and self._shared.keep and not self._blocks:
+            self._open(None, 0, Opaque(Raw(NAME, self._members), self.type), out)
+
+    def delta(self, form: Form, members: Obj, out: list[Event]) -> None:
+        """Add a piece of text. What is left of `members` is not understood."""
+        piece = members.pop("delta", None)
+        at = members.pop(form.index, 0)
+        block = self._growing
+        if block is None or block.form is not form or block.at != at:
+            block = self._growing = self._block_for_piece(form, number(at) or 0, piece, out)
+        if block is None or not block.open:
+            return
+        extras = None
+        if self._shared.keep:
+            for name in ("type", "sequence_number", "output_index", "item_id"):
+                members.pop(name, None)
+            if members:
+                extras = self._shared.last
+                if extras.members != members:
+                    extras = self._shared.last = Extras(NAME, members)
+        if piece and isinstance(piece, str):
+            block.pieces.append(piece)
+            if form.list:
+                out.append(TextDelta(block.number, piece, False, extras))
+            else:
+                out.append(ArgumentsDelta(block.number, piece, extras))
+        elif self._shared.keep:
+            out.append(Carried(Extras(NAME, {**members, "type": f"{form.family}.delta"}), block.number))
+
+    def text_done(self, form: Form, members: Obj, out: list[Event]) -> None:
+        """The text of a part or call is complete. Emit what no delta contained."""
+        if self.done:
+            return
+        whole = as_text(members.get(form.member))
+        if form is ARGUMENTS or form is INPUT:
+            self._all_arguments(whole, out)
+        elif (form is TEXT or form is REFUSAL) and whole:
+            block = self._block_for(form, number(members.get(form.index)) or 0, out)
+            self._grow(block, block.remainder(whole), out)
+        self.part_done(members, out)
+
+    def part_added(self, form: Form, members: Obj, out: list[Event]) -> None:
+        part = members.get("part")
+        if self.done or not self._shared.keep or not is_object(part):
+            return
+        at, kind = number(members.get(form.index)) or 0, string(part, "type")
+        known = BY_TYPE.get(kind or "", OTHER)
+        if known.item != self.type:
+            return
+        self._frames.append(members)
+        if not kind:
+            return  # its text will tell what it is
+        if known is OTHER:
+            block = self._open(OTHER, at, Opaque(Raw(NAME, part), kind), out)
+        else:
+            block = self._block_for(known, at, out)
+        self._carry_frames(block, out)
+
+    def part_done(self, members: Obj, out: list[Event]) -> None:
+        """The end of a text or part, which has nothing new."""
+        block = self._last_open()
+        if block is not None and self._shared.keep:
+            out.append(Carried(Extras(NAME, members), block.number))
+
+    def cite(self, members: Obj, out: list[Event]) -> None:
+        if is_object(annotation := members.get("annotation")) and not self.done:
+            block = self._block_for(TEXT, number(members.get("content_index")) or 0, out)
+            self._cite(block, annotation, Extras(NAME, members) if self._shared.keep else None, out)
+
+    def unknown(self, event: Unknown, out: list[Event]) -> None:
+        """An unknown event that names this item."""
+        block = self._last_open()
+        if block is not None:
+            out.append(msgspec.structs.replace(event, block=block.number))
+        elif self.done:
+            out.append(event)
+        else:
+            self._early.append(event)
+
+    def finish(self, members: Obj, out: list[Event]) -> None:
+        """End the item with its `done` event. Emit the content that is not emitted yet."""
+        if self.done:
+            return
+        item = members.get("item")
+        if is_object(item):
+            if self._shared.keep and not self._members and not self._blocks:
+                self._frames.append({"type": ADDED, "item": {**item, "status": "in_progress"}})
+            self._update(item, out)
         self.done = True
-        item = self.item
-        if item.type == "message":
+        if self.type == "message":
             self._finish_message(out)
-        elif item.type == "reasoning":
+        elif self.type == "reasoning":
             self._finish_reasoning(out)
         elif self.is_call:
-            if ("call", 0) not in self._blocks:
-                self._open("call", 0, self._call(), out)
-            self.all_arguments(self._whole_arguments(), out)
-        elif self.raw and item.type:
-            self._open("opaque", 0, Opaque(Raw(NAME, read_value(self.raw)), item.type), out)
+            if not self._blocks:
+                self._open_call(out)
+            self._all_arguments(self._whole_arguments(), out)
+        elif self.type and self._members and not self._blocks:
+            self._open(None, 0, Opaque(Raw(NAME, self._members), self.type), out)
+        self._carry_end(members, out)
         self.close(out)
 
     def close(self, out: list[Event]) -> None:
-        if self._waiting and ("call", 0) not in self._blocks:
-            block = self._open("call", 0, self._call(), out)  # a ghost: it has no name
+        if self._waiting and not self._blocks:
+            block = self._open_call(out)  # a ghost: it has no name
             self._grow(block, "".join(self._waiting), out)
             self._waiting.clear()
         # An incomplete call is useless, but incomplete text is still useful.
-        complete = not self.is_call or self.item.status != "incomplete"
-        for block in self._blocks.values():
-            if not block.closed:
-                block.closed = True
-                out.append(BlockEnd(block.number, complete))
+        complete = not self.is_call or self._members.get("status") != "incomplete"
+        if self._blocks:
+            self._close_block(self._blocks[-1], out, complete)
+
+    def _update(self, item: Obj, out: list[Event]) -> None:
+        """Take over the members of an `added` or `done` event."""
+        self._members = item
+        kind = string(item, "type") or ""
+        if kind and (kind in _UNDERSTOOD or self.type not in _UNDERSTOOD):
+            self.type = kind  # an item that began with a known type keeps it
+        if not self._id:
+            self._id = string(item, "id")
+        self._encrypted = string(item, "encrypted_content") or self._encrypted
+        if not self.is_call:
+            return
+        if self._waiting and self._whole_arguments():
+            self._waiting = [self._whole_arguments()]
+        if string(item, "name") and not self._blocks:
+            block = self._open_call(out)
+            for piece in self._waiting:
+                self._grow(block, piece, out)
+            self._waiting.clear()
 
     def _finish_message(self, out: list[Event]) -> None:
-        for index, content in enumerate(self.item.content or ()):
-            if content.refusal is not None:
-                block = self._block("refusal", index, Refusal(), out) if content.refusal else None
-                whole = content.refusal
-            else:
-                whole = content.text or ""
-                part = Text(extras=self._own_id(index))
-                block = self._block("text", index, part, out) if whole else None
-            cited = ("text", index) in self._blocks and bool(self._blocks["text", index].pieces)
-            if block is not None and (rest := block.remainder(whole)):
-                self._grow(block, rest, out)
-            if not cited:
-                for annotation in content.annotations or ():
-                    self.cite(index, annotation, out)
+        for at, content in enumerate(entries(self._members, "content")):
+            whole = string(content, "refusal")
+            form = TEXT if whole is None else REFUSAL
+            whole = whole or string(content, "text") or ""
+            self.refused = self.refused or bool(whole and form is REFUSAL)
+            known = self._find(form, at)
+            spoken = known is not None and bool(known.pieces)
+            if whole:
+                block = self._block_for(form, at, out)
+                self._grow(block, block.remainder(whole), out)
+            elif self._shared.keep and string(content, "type") not in (None, TEXT.type, REFUSAL.type):
+                self._other_part(content, at, out)
+            known = self._find(form, at)
+            # Between equal protocols, the `done` events bring the notes that had no event of their own.
+            if known is not None and not (spoken and self._shared.keep):
+                for note in entries(content, "annotations")[known.cited :]:
+                    self._cite(known, note, None, out)
+
+    def _other_part(self, content: Obj, at: int, out: list[Event]) -> None:
+        if self._find(OTHER, at) is None:
+            self._open(OTHER, at, Opaque(Raw(NAME, content), string(content, "type") or ""), out)
 
     def _finish_reasoning(self, out: list[Event]) -> None:
-        item = self.item
-        texts = [c.text for c in item.summary or () if c.text] or [
-            c.text for c in item.content or () if c.text
-        ]
-        if texts or item.encrypted_content:
-            block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
-            self._rest_of_reasoning(block, texts, out)
-            if item.encrypted_content:
-                # Taken from `done`: OpenAI says that the copy in `added` may be incomplete.
-                seal = Seal(NAME, item.encrypted_content, item.id, issuer=self._issuer)
-                out.append(Sealed(block.number, seal))
+        given = {
+            form: [text for entry in entries(self._members, form.list) if (text := string(entry, "text"))]
+            for form in (SUMMARY, REASONING)
+        }
+        if not self._shared.keep:
+            # Other protocols have one text for reasoning.
+            form = SUMMARY if given[SUMMARY] else REASONING
+            given = {form: given[form]}
+        for form, texts in given.items():
+            if texts:
+                block = self._find(form, 0) or self._open(form, 0, Thinking(), out)
+                block.form = block.form or form
+                self._rest_of_reasoning(block, texts, out)
+        if self._encrypted:
+            # Taken from `done`: OpenAI says that the copy in `added` may be incomplete.
+            block = self._last_open() or self._open(None, 0, Thinking(), out)
+            seal = Seal(NAME, self._encrypted, string(self._members, "id"), issuer=self._shared.issuer)
+            out.append(Sealed(block.number, seal))
 
-    def _rest_of_reasoning(self, block: ItemBlock, texts: list[str], out: list[Event]) -> None:
+    def _rest_of_reasoning(self, block: Block, texts: list[str], out: list[Event]) -> None:
         """Emit the part of the whole reasoning that no delta contained."""
         emitted = "".join(block.pieces)
         if not SEPARATOR.join(texts).startswith(emitted):
             return
         known = len(emitted)
-        for number, text in enumerate(texts):
-            if number and not known:
-                self._separate(block, out)
-            elif number:
+        for at, text in enumerate(texts):
+            if at and not known:
+                self._separate(block, at, out)
+            elif at:
                 known = max(0, known - len(SEPARATOR))
             self._grow(block, text[known:], out)
             known = max(0, known - len(text))
 
-    def _call(self) -> ToolCall:
-        item = self.item
-        id = item.call_id or item.id or ""
-        kind = "custom" if item.type == "custom_tool_call" else "function"
-        return ToolCall(
-            id=id, name=item.name or "", kind=kind, namespace=item.namespace, extras=self._own_id()
-        )
+    def _carry_end(self, members: Obj, out: list[Event]) -> None:
+        """Keep the frame of the end. It needs a block, so an item without content gets an empty one."""
+        if not self._shared.keep or not self.type:
+            return
+        block = self._last_open()
+        if block is None and self.type in ("message", "reasoning"):
+            part = Text() if self.type == "message" else Thinking()
+            block = self._open(TEXT if self.type == "message" else None, 0, part, out)
+        if block is not None:
+            out.append(Carried(Extras(NAME, members), block.number))
+
+    def _all_arguments(self, whole: str, out: list[Event]) -> None:
+        if self._blocks:
+            self._grow(self._blocks[0], self._blocks[0].remainder(whole), out)
+        elif not self._waiting and whole:
+            self._waiting.append(whole)
 
     def _whole_arguments(self) -> str:
-        return _as_text(self.item.arguments if self.item.type == "function_call" else self.item.input)
+        return as_text(self._members.get(CALLS[self.type].member))
 
-    def _own_id(self, index: int = 0) -> Extras | None:
-        """The item's id, for a Responses client that may have it from a verbatim frame."""
-        return Extras(NAME, {"item_id": self.item.id}) if self.item.id and index == 0 else None
+    def _open_call(self, out: list[Event]) -> Block:
+        item = self._members
+        form = CALLS.get(self.type, ARGUMENTS)
+        call = ToolCall(
+            id=string(item, "call_id") or string(item, "id") or self._id or "",
+            name=string(item, "name") or "",
+            kind="custom" if form is INPUT else "function",
+            namespace=string(item, "namespace"),
+        )
+        return self._open(form, 0, call, out)
 
-    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
-        return self._blocks.get((kind, index)) or self._open(kind, index, part, out)
+    def _block_for_piece(self, form: Form, at: int, piece: Any, out: list[Event]) -> Block | None:
+        """The block of a delta; None if it has to wait for its call, or if no client gets it."""
+        if not form.list:
+            if self._blocks:
+                return self._blocks[0]
+            self._waiting.append(piece if isinstance(piece, str) else "")
+            return None
+        self.refused = self.refused or form is REFUSAL
+        empty = not (piece and isinstance(piece, str))
+        if empty and not (self._shared.keep and self.type == form.item):
+            return self._find(form, at)
+        if self.done:
+            return None
+        block = self._block_for(form, at, out)
+        return block if block.form is form else None
 
-    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
-        block = ItemBlock(self._numbers.next())
-        self._blocks[kind, index] = block
-        out.append(BlockStart(block.number, part))
+    def _block_for(self, form: Form, at: int, out: list[Event]) -> Block:
+        """The block of part `at`. All parts of a summary share one, with blank lines between them."""
+        block = self._find(form, at)
+        if block is None:
+            return self._open(form, at, _NEUTRAL[form], out)
+        if block.form is None:
+            block.form, block.at = form, at
+        elif block.at != at and block.form is form:
+            self._separate(block, at, out)
         return block
 
-    def _separate(self, block: ItemBlock, out: list[Event]) -> None:
-        if not block.closed:
+    def _find(self, form: Form, at: int) -> Block | None:
+        for block in self._blocks:
+            if form.item != "reasoning":
+                if block.form is form and block.at == at:
+                    return block
+            # Other protocols have one block for reasoning. Only the form that comes first is emitted.
+            elif block.form is form or block.form is None or not self._shared.keep:
+                return block
+        return None
+
+    def _last_open(self) -> Block | None:
+        return self._blocks[-1] if self._blocks and self._blocks[-1].open else None
+
+    def _open(self, form: Form | None, at: int, part: Part, out: list[Event]) -> Block:
+        if self._blocks:
+            self._close_block(self._blocks[-1], out)
+        shared = self._shared
+        block = Block(shared.used, form, at)
+        shared.used += 1
+        self._blocks.append(block)
+        extras = None
+        if shared.keep:
+            extras = of_origin(Origin(self.index, self._id, form, at, self._frames))
+        self._frames = []
+        out.append(BlockStart(block.number, part, extras))
+        out += [msgspec.structs.replace(event, block=block.number) for event in self._early]
+        self._early.clear()
+        return block
+
+    def _close_block(self, block: Block, out: list[Event], complete: bool = True) -> None:
+        if block.open:
+            block.open = False
+            out.append(BlockEnd(block.number, complete))
+
+    def _carry_frames(self, block: Block, out: list[Event]) -> None:
+        """Keep frames that announced a block which is open already."""
+        if block.open:
+            out += [Carried(Extras(NAME, frame), block.number) for frame in self._frames]
+        self._frames = []
+
+    def _separate(self, block: Block, at: int, out: list[Event]) -> None:
+        """Begin the next part of reasoning in the same block."""
+        block.at = at
+        if block.pieces and block.open:
             block.pieces.append(SEPARATOR)
             out.append(TextDelta(block.number, SEPARATOR, separates=True))
 
-    def _grow(self, block: ItemBlock, piece: str, out: list[Event]) -> None:
-        if piece and not block.closed:
+    def _grow(self, block: Block, piece: str, out: list[Event]) -> None:
+        if piece and block.open:
             block.pieces.append(piece)
-            call = self._blocks.get(("call", 0)) is block
-            out.append((ArgumentsDelta if call else TextDelta)(block.number, piece))
+            kind = TextDelta if block.form is None or block.form.list else ArgumentsDelta
+            out.append(kind(block.number, piece))
 
-
-def _as_text(arguments: Any) -> str:
-    """Arguments as text. OpenAI's `tool_search_call` has an object, and so have calls of some servers."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else msgspec.json.encode(arguments).decode()
-
-
-def read_citation(annotation: dict[str, Any]) -> Citation:
-    return Citation(
-        url=str(annotation.get("url") or ""),
-        title=str(annotation.get("title") or annotation.get("filename") or ""),
-        start=annotation.get("start_index"),
-        end=annotation.get("end_index"),
-        raw=Raw(NAME, annotation),
-    )
+    def _cite(self, block: Block, annotation: Obj, extras: Extras | None, out: list[Event]) -> None:
+        if block.open:
+            block.cited += 1
+            out.append(CitationAdded(block.number, read_citation(annotation), extras))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
@@ -23,10 +21,12 @@ from ....model.messages import (
 from ....wire.frames import escape_separators
 from ...base import AnswerContext
 from ...common import failures, sealed_reasoning
-from ...common.collect import Answer
+from ...common.extras import merged
+from ...common.fields import Obj, is_object
 from .. import builtins, searches
 from ..own import NAME, is_own
 from .echo import DEFAULTS
+from .forms import UNFINISHED
 
 ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.INVALID_REQUEST: "invalid_prompt",
@@ -43,8 +43,10 @@ ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.UPSTREAM: "upstream_error",
 }
 
-IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
-"""The members that must not change between `added` and `done`: OpenAI's SDK checks them."""
+_OBJECTS = ("error", "incomplete_details", "usage")
+"""The members of a response that are objects or null."""
+_REASONS = ("max_output_tokens", "max_messages", "content_filter", "steered")
+"""OpenAI's reasons for an incomplete response."""
 
 _json = msgspec.json.Encoder().encode
 
@@ -65,40 +67,16 @@ def prefix(part: Part) -> str:
             return "msg"
 
 
-def delta_event(part: Part) -> tuple[str, dict[str, Any]]:
-    match part:
-        case ToolCall(kind="custom"):
-            return "response.custom_tool_call_input.delta", {}
-        case ToolCall():
-            return "response.function_call_arguments.delta", {}
-        case Thinking():
-            return "response.reasoning_summary_text.delta", {}
-        case Refusal():
-            return "response.refusal.delta", {}
-        case _:
-            return "response.output_text.delta", {"logprobs": []}
-
-
-def is_empty(part: Part) -> bool:
-    """Is this part without content? It gets no item."""
-    if isinstance(part, Thinking):
-        return not part.text and part.seal is None
-    return isinstance(part, (Text, Refusal)) and not part.text
-
-
 def builtin_of(part: Part) -> str:
     """The built-in tool that a call belongs to (`local_shell`, `shell`, `apply_patch`, `tool_search`)."""
     return part.builtin if isinstance(part, ToolCall) else ""
 
 
-def upstream_id(part: Part) -> str | None:
-    """The item id of the upstream, if the upstream speaks Responses too."""
+def _known_id(part: Part) -> str | None:
+    """The id of an item that came as a whole, or with a seal."""
     if isinstance(part, Opaque):
         id = part.raw.value.get("id") if is_own(part.raw) else None
         return id if isinstance(id, str) else None
-    extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
-    if id := members_for(NAME, extras).get("item_id"):
-        return id
     seal = part.seal if isinstance(part, Thinking) else None
     return seal.id if seal is not None and seal.protocol == NAME else None
 
@@ -110,35 +88,23 @@ class ItemIds:
         self._seed = seed
         self._taken: set[str] = set()
 
-    def take(self, part: Part, number: int) -> str:
+    def take(self, part: Part, own: str | None, number: int) -> str:
         """The id of item `number`: the upstream's id, or a generated one if it is missing or already used."""
-        own = upstream_id(part)
+        own = own or _known_id(part)
         id = own if own and own not in self._taken else self.mint(prefix(part), number)
         self._taken.add(id)
         return id
-
-    def taken(self, id: str) -> None:
-        """Note that the client already has an item with this id."""
-        self._taken.add(id)
 
     def mint(self, prefix: str, number: int) -> str:
         return f"{prefix}_{self._seed}_{number}"
 
 
-def content_part(part: Part, text: str) -> dict[str, Any] | None:
-    match part:
-        case Text(citations=citations):
-            notes = [annotation(c) for c in citations]
-            return {"type": "output_text", "text": text, "annotations": notes, "logprobs": []}
-        case Refusal():
-            return {"type": "refusal", "refusal": text}
-        case Thinking():
-            return {"type": "summary_text", "text": text}
-        case _:
-            return None
+def with_notes(part: Obj, notes: list[Obj]) -> Obj:
+    """A part with text, as OpenAI writes it."""
+    return {**part, "annotations": notes, "logprobs": []}
 
 
-def item_object(part: Part, id: str) -> dict[str, Any] | None:
+def item_object(part: Part, id: str) -> Obj | None:
     """The item for `output_item.added`. None for a part that Responses answers cannot contain."""
     match part:
         case Text() | Refusal():
@@ -170,14 +136,8 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
             return None
 
 
-def matches_item(part: Part, item: dict[str, Any]) -> bool:
-    """Is `item`, which the client already has, the item of `part`?"""
-    own = item_object(part, upstream_id(part) or item["id"])
-    return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
-
-
-def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str, Any]:
-    item: dict[str, Any] = {"id": id, "type": "function_call", "status": status, "call_id": part.id}
+def call_item(part: ToolCall, id: str, arguments: str, status: str) -> Obj:
+    item: Obj = {"id": id, "type": "function_call", "status": status, "call_id": part.id}
     if part.kind == "custom":
         item |= {"type": "custom_tool_call", "name": part.name, "input": arguments}
     else:
@@ -187,18 +147,16 @@ def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str,
     return item
 
 
-def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
-    """The item for `output_item.done`."""
+def whole_item(part: Part, id: str, content: list[Obj], complete: bool) -> Obj:
+    """The item for `output_item.done`. `content` are its parts."""
     item = item_object(part, id) or {}
     match part:
         case Text() | Refusal():
-            item |= {"status": "completed", "content": [content_part(part, part.text)]}
-        case Thinking(text, seal):
-            item["summary"] = [
-                content_part(part, summary) for summary in part.summaries or (text,) if summary
-            ]
+            item |= {"status": "completed", "content": content}
+        case Thinking(seal=seal):
+            item["summary"] = content
             if seal is not None:
-                item["encrypted_content"] = sealed_reasoning.to_slot(seal, NAME)
+                item["encrypted_content"] = sealed(seal)
         case ToolCall():
             builtin = builtin_of(part)
             own = builtins.call_item(builtin, part, id, complete) if builtin else None
@@ -209,19 +167,17 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
     return item
 
 
-def with_raw_reasoning(item: dict[str, Any]) -> dict[str, Any]:
-    """A reasoning item whose text is its content, not its summary: open models write it so."""
-    content = [{"type": "reasoning_text", "text": part["text"]} for part in item["summary"]]
-    return item | {"summary": [], "content": content}
+def sealed(seal: Seal) -> str:
+    return sealed_reasoning.to_slot(seal, NAME)
 
 
-def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
+def seal_carrier(call: ToolCall, seal: Seal, id: str) -> Obj:
     """An empty reasoning item that carries a call's seal: `function_call` has no slot for one."""
     sealed = sealed_reasoning.to_slot(seal, NAME, call.id)
     return {"id": id, "type": "reasoning", "summary": [], "encrypted_content": sealed}
 
 
-def annotation(citation: Citation) -> dict[str, Any]:
+def annotation(citation: Citation) -> Obj:
     if is_own(citation.raw):
         return citation.raw.value
     return {
@@ -233,7 +189,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
     }
 
 
-def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
+def outcome(stop: Stop, *, refused: bool) -> Obj:
     """The status of the response. A refusal with text is a complete answer, one without is filtered."""
     match stop:
         # Responses has no reason for a full context.
@@ -246,47 +202,64 @@ def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
 
 
 def response_object(
-    start: Start, context: AnswerContext, status: str, output: list[dict[str, Any]]
-) -> dict[str, Any]:
-    return {
+    start: Start, context: AnswerContext, status: str, output: list[Obj], given: Obj | None
+) -> Obj:
+    """The response. `given` is the upstream's own, whose settings count; None: it has none."""
+    response: Obj = {
         "id": start.id or f"resp_{context.id}",
         "object": "response",
         "created_at": context.created if start.created is None else start.created,
-        "completed_at": None,
         "status": status,
-        "error": None,
-        "incomplete_details": None,
         "model": start.model or context.model,
         "output": output,
-        "usage": None,
-        **DEFAULTS,
-        **context.echo,
     }
+    if given is not None:
+        if isinstance(given.get("created_at"), (int, float)):
+            del response["created_at"]
+        wrong = {name: None for name in _OBJECTS if name in given and not is_object(given[name])}
+        return merged(response, {**given, **wrong, "output": []})
+    nothing: Obj = {"completed_at": None, "error": None, "incomplete_details": None, "usage": None}
+    return {**response, **nothing, **DEFAULTS, **context.echo}
 
 
 def finished_response(
     start: Start,
     context: AnswerContext,
-    output: list[dict[str, Any]],
+    output: list[Obj],
     end: End,
-    usage: Usage,
+    usage: Obj | None,
     *,
     refused: bool,
-) -> dict[str, Any]:
+) -> Obj:
     """The response object at the end of the answer."""
-    response = response_object(start, context, "completed", output)
-    response |= outcome(end.stop, refused=refused)
-    response["usage"] = usage_object(usage) if usage.known else None
-    if response["status"] == "completed":
+    given = members_for(NAME, end.extras).get("response")
+    ended = outcome(end.stop, refused=refused)
+    if given is not None:
+        ended = _own_outcome(given) or ended
+    response = merged(ended, response_object(start, context, ended["status"], output, given))
+    if "usage" in response or usage is not None:
+        response["usage"] = usage
+    if response["status"] == "completed" and given is None:
         response["completed_at"] = response["created_at"] + int(context.elapsed() if context.elapsed else 0)
     if context.on_response is not None:
         context.on_response(response)
     return response
 
 
-def usage_object(usage: Usage) -> dict[str, Any]:
+def _own_outcome(given: Obj) -> Obj | None:
+    """The outcome in the upstream's own words, if they are legal."""
+    status, details = given.get("status"), given.get("incomplete_details")
+    if status == "incomplete":
+        return {"status": status} if is_object(details) and details.get("reason") in _REASONS else None
+    return {"status": status} if status in ("completed", *UNFINISHED) else None
+
+
+def usage_object(usage: Usage, given: Obj | None) -> Obj | None:
+    """The token counts. `given` is the upstream's own object, whose members count; None: it has none."""
+    if not usage.known:
+        return None
     output = usage.output or 0
-    return {
+    counts = {
         "input_tokens": usage.prompt,
         "input_tokens_details": {
             "cached_tokens": usage.cache_read or 0,
@@ -297,9 +270,20 @@ def usage_object(usage: Usage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
         "total_tokens": usage.prompt + output,
     }
+    return counts if given is None else _counted(counts, given)
 
 
-def error_object(failure: Failed) -> dict[str, Any]:
+def _counted(counts: Obj, given: Obj) -> Obj:
+    """The upstream's own object with these counts. Clients need both details, but not each count in them."""
+    result = {**given, **counts}
+    for name, details in counts.items():
+        own = given.get(name)
+        if is_object(details) and is_object(own):
+            result[name] = {**own, **{key: n for key, n in details.items() if own.get(key) is not None}}
+    return result
+
+
+def error_object(failure: Failed) -> Obj:
     return {
         "message": failure.message,
         "type": failures.OPENAI_TYPES[failure.kind],
@@ -310,18 +294,3 @@ def error_object(failure: Failed) -> dict[str, Any]:
 
 def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error_object(failure)}))
-
-
-def render(answer: Answer, context: AnswerContext) -> bytes:
-    """Write the whole response."""
-    assert answer.end is not None
-    items: list[dict[str, Any]] = []
-    ids = ItemIds(context.id)
-    for part in answer.parts:
-        if isinstance(part, ToolCall) and part.seal is not None:
-            items.append(seal_carrier(part, part.seal, ids.mint("rs", len(items))))
-        if item_object(part, "") is not None and not is_empty(part):
-            items.append(whole_item(part, ids.take(part, len(items))))
-    refused = bool(answer.refusal())
-    body = finished_response(answer.start, context, items, answer.end, answer.usage, refused=refused)
-    return escape_separators(_json(body))
