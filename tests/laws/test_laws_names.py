@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import fuzzing
+from support import edited_streams, fuzzing
 from support.answers import SEAL, TOOLS, GeneratedAnswer, GeneratedBlock, own_seal, stream
 from support.exchanges import exchange, run
 from support.wires import CHAT
@@ -164,4 +164,5 @@ def test_32_a_seal_for_another_protocol_is_in_an_envelope(upstream: str, client:
 def test_32_a_seal_for_its_own_protocol_is_unchanged(protocol: str) -> None:
     body = stream(SEALED, protocol)
     assert SEAL.encode() in body
-    assert run(exchange(protocol, protocol, TOOLS), [body]) == body
+    got = run(exchange(protocol, protocol, TOOLS), [body])
+    assert edited_streams.split(got) == edited_streams.split(body)

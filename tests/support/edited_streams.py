@@ -44,13 +44,21 @@ def place(events: Events, kind: str) -> int:
     return next(i for i, event in enumerate(events) if event["type"] == kind)
 
 
+_ARGUMENTS = "response.function_call_arguments.delta"
+
+
 def joined(events: Events) -> Events:
-    """The events of an Anthropic stream with the deltas of each text joined.
+    """The events of a stream with the deltas of each text joined. The numbers of Responses events are left out.
 
     Dragoman may hold back a piece of a delta until it knows what the piece is.
     """
     found: Events = []
     for event in events:
+        if isinstance(event, dict):
+            event = {name: value for name, value in event.items() if name != "sequence_number"}
+            if found and event.get("type") == _ARGUMENTS == found[-1].get("type"):
+                found[-1] = {**found[-1], **event, "delta": found[-1]["delta"] + event["delta"]}
+                continue
         content = _content(event)
         if content and found and content == _content(found[-1]) and event["index"] == found[-1]["index"]:
             before: Json = found[-1]["delta"]

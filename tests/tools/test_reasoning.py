@@ -1,5 +1,6 @@
 """Reasoning is the same streamed or in a body, and is sent once."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -58,6 +59,12 @@ def test_parts_of_reasoning_details_are_separated(client: str) -> None:
     chunks: list[dict[str, Any]] = [{"delta": {"reasoning_details": one}} for one in deltas]
     chunks.append({"delta": {"content": "Hi"}, "finish_reason": "stop"})
     streamed = sse(*({"id": "c", "choices": [{"index": 0, **chunk}]} for chunk in chunks))
+    if client == "openai-chat":  # it gets the details as they came
+        got = run(exchange("openai-chat", client), [streamed])
+        chunks = [json.loads(frame[6:]) for frame in got.split(b"\n\n") if frame[6:7] == b"{"]
+        given = [choice["delta"].get("reasoning_details") for chunk in chunks for choice in chunk["choices"]]
+        assert [details for details in given if details] == deltas
+        return
     assert thinking("openai-chat", client, streamed) == "Look.\n\nCompare."
     message = {"content": "Hi", "reasoning_details": [detail(0, "Look."), detail(1, "Compare.")]}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}

@@ -225,7 +225,8 @@ class ToolCallBuffer:
     def _take(self, event: Event, out: list[Call]) -> None:
         match event:
             case ArgumentsDelta(block, text):
-                self._grow(block, text, out)
+                if block in self._open:  # not the input of a tool that the provider runs
+                    self._grow(block, text, out)
             case TextDelta(block, text):
                 if block in self._texts:
                     self._text_pieces.append(text)

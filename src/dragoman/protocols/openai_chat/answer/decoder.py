@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ....model.errors import UpstreamError
 from ....model.events import (
     ArgumentsDelta,
     BlockEnd,
@@ -85,9 +86,11 @@ class Decoder(AnswerDecoder):
             if frame.data[:1] != b"{":
                 return self._not_json(frame.data)
             chunk = self._read_lenient(_reader, frame.data, error)
-        choices: list[Any] = chunk.get("choices") or []
-        if type(choices) is not list:
+        choices: list[Any] | None = chunk.get("choices")
+        if choices is None:
             choices = []
+        if type(choices) is not list:
+            raise UpstreamError("the upstream sent a chunk whose choices are no list")
         # A cheap check that excludes failures for nearly all chunks.
         unusual = not choices or len(choices) > 1 or "error" in chunk or "base_resp" in chunk
         if unusual or frame.event:
