@@ -48,7 +48,7 @@ _ARGUMENTS = "response.function_call_arguments.delta"
 
 
 def joined(events: Events) -> Events:
-    """The events of a stream with the deltas of each text joined. The numbers of Responses events are left out.
+    """The events of a stream with the deltas of each text joined, without the numbers of Responses events.
 
     Dragoman may hold back a piece of a delta until it knows what the piece is.
     """

@@ -16,8 +16,6 @@ import msgspec
 Role = Literal["system", "developer", "user", "assistant"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
-_decode_schema = msgspec.json.Decoder(dict[str, Any]).decode
-
 
 class Raw(msgspec.Struct, frozen=True, gc=False):
     """A JSON value as the client or upstream sent it, in the protocol `protocol`."""
@@ -203,8 +201,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A web search that Dragoman ran for the model, with its result. Only answers contain it: request readers
-    turn it into an ordinary call and its result."""
+    """A web search that Dragoman ran, with its result. Request readers turn it into a call and a result."""
 
     id: str
     query: str
@@ -288,7 +285,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the arguments, decoded."""
         given = self.parameters
-        return _decode_schema(given) if isinstance(given, msgspec.Raw) else given
+        return msgspec.json.decode(given, type=dict[str, Any]) if isinstance(given, msgspec.Raw) else given
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -386,7 +383,7 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     message: str
     warning: bool = True
-    """False: the request lost nothing, and something was added to it. Only the receipt says so."""
+    """False: the request lost nothing. Only the receipt says what was added."""
 
 
 def leading_system(messages: Sequence[Message]) -> int:
