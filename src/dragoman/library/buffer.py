@@ -14,7 +14,7 @@ Its calls are a view of the stage's events and receipts.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import msgspec
 
@@ -23,12 +23,18 @@ from ..model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
+    Carried,
+    CitationAdded,
     End,
     Event,
     Failed,
     FailureKind,
+    Ping,
+    Sealed,
+    Start,
     Stop,
     TextDelta,
+    Unknown,
     Usage,
     UsageSeen,
 )
@@ -224,12 +230,8 @@ class ToolCallBuffer:
 
     def _take(self, event: Event, out: list[Call]) -> None:
         match event:
-            case ArgumentsDelta(block, text):
-                if block in self._open:  # not the input of a tool that the provider runs
-                    self._grow(block, text, out)
-            case TextDelta(block, text):
-                if block in self._texts:
-                    self._text_pieces.append(text)
+            case ArgumentsDelta() | TextDelta():
+                self._delta(event, out)
             case BlockStart(block, part):
                 self._start(block, part, out)
             case BlockEnd(block, complete) if block in self._open:
@@ -241,8 +243,16 @@ class ToolCallBuffer:
                 self.failure, self.over = event, True
             case End(stop):
                 self.stop, self.over = (None if self.failure else stop), True
+            case BlockEnd() | CitationAdded() | Sealed() | Start() | Ping() | Carried() | Unknown():
+                pass  # the buffer is about text and calls
             case _:
-                pass
+                assert_never(event)
+
+    def _delta(self, event: ArgumentsDelta | TextDelta, out: list[Call]) -> None:
+        if event.block in self._texts:
+            self._text_pieces.append(event.text)
+        elif event.block in self._open:  # not the input of a tool that the provider runs
+            self._grow(event.block, event.text, out)
 
     def _start(self, block: int, part: Part, out: list[Call]) -> None:
         if isinstance(part, Text):

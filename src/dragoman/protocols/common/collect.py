@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 import msgspec
 
@@ -16,9 +17,11 @@ from ...model.events import (
     End,
     Event,
     Failed,
+    Ping,
     Sealed,
     Start,
     TextDelta,
+    Unknown,
     UsageSeen,
 )
 from ...model.messages import (
@@ -134,25 +137,37 @@ class Answer:
                 self._other_event(event)
 
     def _other_event(self, event: Event) -> None:
-        if type(event) is BlockStart:
-            self._blocks[event.block] = BlockBuilder(event.part)
-        elif type(event) is BlockEnd:
-            self._blocks[event.block].complete = event.complete
-        elif type(event) is UsageSeen:
-            self.usage = self.usage.updated(event.usage)
-            self.usage_extras = _newest(event.extras, self.usage_extras)
-        elif type(event) is Carried:
-            self.carried.append(event.extras)
-        elif type(event) is Start:
-            self.start = event
-        elif type(event) is End:
-            self.end = event
-        elif type(event) is CitationAdded:
-            self._blocks[event.block].citations.append(event.citation)
-        elif type(event) is Sealed:
-            self._blocks[event.block].seal = event.seal
-        elif type(event) is Failed:
-            self.failed = event
+        match event:
+            case BlockStart() | BlockEnd() | CitationAdded() | Sealed():
+                self._block_event(event)
+            case UsageSeen(usage, extras):
+                self.usage = self.usage.updated(usage)
+                self.usage_extras = _newest(extras, self.usage_extras)
+            case Carried(extras):
+                self.carried.append(extras)
+            case Start():
+                self.start = event
+            case End():
+                self.end = event
+            case Failed():
+                self.failed = event
+            case TextDelta() | ArgumentsDelta() | Ping() | Unknown():
+                pass
+            case _:
+                assert_never(event)
+
+    def _block_event(self, event: BlockStart | BlockEnd | CitationAdded | Sealed) -> None:
+        match event:
+            case BlockStart(block, part):
+                self._blocks[block] = BlockBuilder(part)
+            case BlockEnd(block, complete):
+                self._blocks[block].complete = complete
+            case CitationAdded(block, citation):
+                self._blocks[block].citations.append(citation)
+            case Sealed(block, seal):
+                self._blocks[block].seal = seal
+            case _:
+                assert_never(event)
 
     @property
     def parts(self) -> list[Part]:
