@@ -111,6 +111,9 @@ class StreamEncoder:
             if type(event) is TextDelta or type(event) is ArgumentsDelta:
                 return self._delta(event)
             return self._whole(event)
+        first = events[0]
+        if type(first) is Start:
+            self._own_frames = first.extras is not None
         if not self._own_frames:
             return b"".join([self.encode([event]) for event in events])
         out: list[bytes] = []
