@@ -101,6 +101,11 @@ class ClientBytes(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="
     """A keepalive of the gateway, not part of the upstream's answer."""
 
 
+def without_extras(failure: Failed) -> Failed:
+    """The failure as it is recorded: the upstream's bytes hold the rest."""
+    return failure if failure.extras is None else msgspec.structs.replace(failure, extras=None)
+
+
 class UpstreamFailure(msgspec.Struct, frozen=True, tag="broke", tag_field="is", omit_defaults=True):
     """A call failed. The client gets this failure if no other call succeeds."""
 

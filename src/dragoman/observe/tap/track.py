@@ -17,7 +17,7 @@ from ...tools.receipts import CallReceipt
 from ..caching import PromptFingerprint
 from .attempt_track import AttemptTrack
 from .record_log import RecordLog
-from .records import ExchangeEnded, Record, ReplaySetup, UpstreamFailure, UpstreamRequest
+from .records import ExchangeEnded, Record, ReplaySetup, UpstreamFailure, UpstreamRequest, without_extras
 
 if TYPE_CHECKING:
     from ...routing.router import ChosenTarget
@@ -190,7 +190,7 @@ class Track(RecordLog):
             self.attempts[-1].end(failure, now)
         found_in_bytes = self._translation is not None and self._translation.failure is not None
         t = now - self.began
-        self._add(UpstreamFailure(t, self.calls, failure, found_in_bytes), t, 0)
+        self._add(UpstreamFailure(t, self.calls, without_extras(failure), found_in_bytes), t, 0)
 
     def count(self, usage: Usage, cost: float | None) -> None:
         """Add what an attempt used, or a question that Dragoman asked itself. A `cost` of None: unknown."""
@@ -206,7 +206,7 @@ class Track(RecordLog):
 
     def failed(self, failure: Failed) -> None:
         """The client gets this failure."""
-        self.result, self.failure = failure.kind.value, failure
+        self.result, self.failure = failure.kind.value, without_extras(failure)
 
     def crashed(self) -> None:
         """A bug of Dragoman ended the exchange."""

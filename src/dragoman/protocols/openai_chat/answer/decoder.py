@@ -49,8 +49,8 @@ from .reasoning_text import TEXT_FIELDS, ReasoningFields
 # reason twice, the second time with the usage.
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
-# A frame without any of these is no chunk.
-_OF_A_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
+# Any of these begins the answer.
+_BEGINS = ("choices", "id", "usage", "x_groq")
 _reader = JsonReader(dict[str, Any], frozenset({*TEXT_FIELDS, "content", "refusal", "arguments", "input"}))
 _strict = _reader.strict
 
@@ -133,7 +133,7 @@ class Decoder(AnswerDecoder):
 
     def _begin(self, chunk: Obj, out: list[Event]) -> bool:
         """Start the answer. False if this frame is none of its chunks."""
-        if chunk.keys().isdisjoint(_OF_A_CHUNK) or not (chunk.get("choices") or chunk.get("id")):
+        if not any(map(chunk.get, _BEGINS)):
             if self._left is not None:
                 self._left.keep_before_start(chunk)
             return False
