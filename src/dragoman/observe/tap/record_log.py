@@ -115,8 +115,8 @@ class RecordLog:
         t = monotonic() - self.began
         if self.keeps_records:
             # A chunk that passed as it came shares the memory of the upstream's chunk.
-            same = data is self._last_received
-            self._packed.append(data)
+            same = data == self._last_received
+            self._packed.append(self._last_received if same else data)
             self._times.append(t)
             self._kinds.append(KEEPALIVE if alive else SENT)
             self._uncounted += _CHUNK if same else _CHUNK + size
