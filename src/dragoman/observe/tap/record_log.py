@@ -114,7 +114,7 @@ class RecordLog:
         self.bytes_out += size
         t = monotonic() - self.began
         if self.keeps_records:
-            # A verbatim chunk shares the memory of the upstream's chunk.
+            # A chunk that passed as it came shares the memory of the upstream's chunk.
             same = data == self._last_received
             self._packed.append(self._last_received if same else data)
             self._times.append(t)
