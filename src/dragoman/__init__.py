@@ -21,7 +21,7 @@ Glossary. Each word has one meaning everywhere:
 - **seal**: opaque reasoning (a signature, encrypted content) in an envelope that names its issuer.
 - **notice**: a part of a request that could not be carried over. **receipt**: what happened to an exchange.
 - **tap**: the live copy of exchanges for subscribers. **recording**: an exchange's bytes in a file.
-- **extras**: members of a JSON object that Dragoman does not understand, kept with the name of their protocol.
+- **extras**: members of a JSON object that Dragoman does not understand, with the name of their protocol.
   Only the writer or encoder of that protocol puts them back.
 
 The first level of this package is the architecture; ARCHITECTURE.md explains it.
