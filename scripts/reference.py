@@ -64,6 +64,8 @@ def order_page() -> str:
             "",
             "## A block, by its content",
             "",
+            "`Carried` and `Unknown` may name any open block.",
+            "",
             "| block | allowed events |",
             "| --- | --- |",
             *rows,

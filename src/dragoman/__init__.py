@@ -9,7 +9,8 @@ Glossary. Each word has one meaning everywhere:
 - **key**: a named credential of the gateway, for a person, a team or a machine.
 - **route**: maps the client's model name to targets. **target**: one model of one upstream.
 - **exchange**: one request and its answer, from the client's first byte to the last. **attempt**: one try at
-  one target. **session**: the exchanges of one conversation.
+  one target. **translation**: one answer on its way from the upstream's bytes to the client's.
+- **session**: the exchanges of one conversation.
 - **frame**: one piece of JSON of an answer, as the wire framed it. **event**: one neutral thing in an answer:
   text grew, a call started, usage is known, the answer failed.
 - **block**: a part of an answer that grows: text, reasoning, one tool call.
@@ -20,7 +21,8 @@ Glossary. Each word has one meaning everywhere:
 - **seal**: opaque reasoning (a signature, encrypted content) in an envelope that names its issuer.
 - **notice**: a part of a request that could not be carried over. **receipt**: what happened to an exchange.
 - **tap**: the live copy of exchanges for subscribers. **recording**: an exchange's bytes in a file.
-- **verbatim**: the upstream's own bytes, passed on unchanged between equal protocols.
+- **extras**: members of a JSON object that Dragoman does not understand, with the name of their protocol.
+  Only the writer or encoder of that protocol puts them back.
 
 The first level of this package is the architecture; ARCHITECTURE.md explains it.
 """

@@ -131,7 +131,7 @@ class Translation:
     def again(self, request: Request, found: Sequence[Search] = ()) -> Request:
         """The request for the next turn: it rejects calls, or contains the results of searches.
 
-        Its answer is then fed to this exchange.
+        Its answer is then fed to this translation.
         """
         assert self._turns is not None
         answers = [reask.answered(item) for item in self.rejected]

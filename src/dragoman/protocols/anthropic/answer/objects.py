@@ -102,8 +102,7 @@ def citation_object(citation: Citation) -> Obj:
         "url": citation.url,
         "title": citation.title,
         "cited_text": citation.text,
-        # The SDK requires the member. The empty value marks the citation as foreign: `request/restore.py`
-        # removes it.
+        # The SDK requires the member. The empty value marks the citation as foreign: no upstream gets it.
         "encrypted_index": "",
     }
 
