@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -62,9 +63,18 @@ _REASONING = b'"reasoning_content":'
 # Members of a delta that are lists: they are merged item by item.
 _IN_LISTS = frozenset({"tool_calls", "reasoning_details"})
 _UNPREPARED = Extras("", {})
+_NO_MEMBERS: Obj = {}
+_NO_CHOICE = [_NO_MEMBERS]
 
 _json = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _inner(members: Obj, without: Sequence[str]) -> bytes:
+    """The JSON of members, each with a comma after it."""
+    if not members.keys().isdisjoint(without):
+        members = {name: value for name, value in members.items() if name not in without}
+    return _json(members)[1:-1] + b"," if members else b""
 
 
 class StreamEncoder:
@@ -72,13 +82,15 @@ class StreamEncoder:
 
     __slots__ = (
         "_around", "_around_extras", "_calls", "_chunk", "_context", "_empty_call", "_envelope", "_fields",
-        "_listed", "_own_frames", "_reasoning", "_reasoning_fields", "_refused", "_silent", "_templates",
-        "_thought", "_usage",
+        "_head", "_listed", "_own_frames", "_reasoning", "_reasoning_fields", "_refused", "_silent",
+        "_templates", "_thought", "_usage",
     )  # fmt: skip
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._envelope: Obj = {}
+        self._head = b""
+        """The beginning of every chunk."""
         self._chunk: PendingChunk | None = None
         """A chunk that more events of the same frame may join."""
         self._around: tuple[bytes, bytes] = b"", b""
@@ -191,33 +203,30 @@ class StreamEncoder:
                 assert_never(event)
 
     def _prepare(self, extras: Extras | None) -> bool:
-        """Encode the parts of a chunk around its delta. False if `extras` has members inside the delta."""
+        """Encode the parts of a chunk around its delta. False if some belong into one of its lists."""
         members = self._own(extras)
-        choices = members.get("choices")
-        choice: Obj = choices[0] if choices else {}
-        delta: Obj = choice.get("delta") or {}
-        fields = [name for name in TEXT_FIELDS if delta.get(name) == ""]
-        if choices is not None and (len(choices) != 1 or "index" in choice or len(fields) > 1):
+        choices: list[Obj] = members.get("choices") or _NO_CHOICE
+        choice = choices[0]
+        delta: Obj = choice.get("delta") or _NO_MEMBERS
+        fields = [name for name in TEXT_FIELDS if delta.get(name) == ""] if delta else []
+        if len(choices) != 1 or len(fields) > 1 or "index" in choice or not _IN_LISTS.isdisjoint(delta):
             return False
-        if not _IN_LISTS.isdisjoint(delta):
-            return False
-        chunk = {**self._envelope, **{name: value for name, value in members.items() if name != "choices"}}
-        choice = {"index": 0, **{name: value for name, value in choice.items() if name != "delta"}}
-        inner = _json({name: value for name, value in delta.items() if name not in fields})[1:-1]
-        head = b'%b,"choices":[%b,"delta":{%b' % (_json(chunk)[:-1], _json(choice)[:-1], inner)
-        self._around = b"data: " + escape_separators(head + b"," if inner else head), _TAIL
+        head = b"%b%b\"choices\":[{\"index\":0,%b\"delta\":{%b" % (
+            self._head, _inner(members, ("choices",)), _inner(choice, ("delta",)), _inner(delta, fields)
+        )  # fmt: skip
+        self._around = escape_separators(head), _TAIL
         self._around_extras = extras
-        self._templates = {}
+        self._templates.clear()
         self._reasoning = _json(fields[0]) + b":" if fields else _REASONING
         return True
 
     def _own(self, extras: Extras | None) -> Obj:
         """The members of a Chat upstream's chunk that belong into the client's chunk."""
         members = members_for(NAME, extras)
-        if "usage" in members and not self._context.include_usage:
-            # Dragoman asked the upstream for it, not the client.
-            return {name: value for name, value in members.items() if name != "usage"}
-        return members
+        if self._context.include_usage or "usage" not in members:
+            return members
+        # Dragoman asked the upstream for it, not the client.
+        return {name: value for name, value in members.items() if name != "usage"}
 
     def _join_delta(self, event: TextDelta | ArgumentsDelta, out: list[bytes]) -> None:
         """Write a delta into a chunk with other members."""
@@ -275,6 +284,7 @@ class StreamEncoder:
 
     def _start(self, event: Start, out: list[bytes]) -> None:
         self._envelope = envelope("chat.completion.chunk", event, self._context)
+        self._head = b"data: %b," % _json(self._envelope)[:-1]
         self._around_extras = _UNPREPARED
         # The role is sent once: the SDK would concatenate a second one. OpenAI's first chunk also has text.
         self._own_frames = event.extras is not None
