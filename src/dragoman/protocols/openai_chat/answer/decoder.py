@@ -49,6 +49,7 @@ from .reasoning_text import TEXT_FIELDS, ReasoningFields
 # reason twice, the second time with the usage.
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
+_NO_CHOICE: Obj = {}
 # Any of these begins the answer.
 _BEGINS = ("choices", "id", "usage", "x_groq")
 _reader = JsonReader(dict[str, Any], frozenset({*TEXT_FIELDS, "content", "refusal", "arguments", "input"}))
@@ -149,11 +150,14 @@ class Decoder(AnswerDecoder):
         return True
 
     def _chunk(self, chunk: Obj, choices: list[Any], out: list[Event]) -> None:
-        began, finished = bool(out), False
-        first: Any = choices[0] if choices else None
-        # Further choices (`n > 1`) have an index. They pass as they are.
-        if is_object(first) and not ((index := first.get("index")) and as_index(index)):
-            finished = self._choice(first, out)
+        began, finished = len(out) > 0, False
+        choice: Obj = choices[0] if choices else _NO_CHOICE
+        if type(choice) is dict and choice is not _NO_CHOICE:
+            index = choice.pop("index", None)
+            if index and as_index(index):
+                choice["index"] = index  # a further choice (`n > 1`) passes as it is
+            else:
+                finished = self._choice(choice, out)
         if chunk.get("usage") or "x_groq" in chunk:
             out += counted(chunk)
         if self._left is not None:
@@ -165,7 +169,6 @@ class Decoder(AnswerDecoder):
 
     def _choice(self, choice: Obj, out: list[Event]) -> bool:
         """Take what is understood out of the choice. Returns whether it has a finish reason."""
-        choice.pop("index", None)
         reason = choice.pop("finish_reason", None)
         delta: Any = choice.get("delta")
         if type(delta) is dict:
@@ -180,7 +183,9 @@ class Decoder(AnswerDecoder):
             self._delta(message, out, whole=True)
             # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
             reason = reason or "stop"
-        return bool(reason or "error" in choice) and self._ended(choice, reason)
+        if reason or "error" in choice:
+            return self._ended(choice, reason)
+        return False
 
     def _ended(self, choice: Obj, reason: Any) -> bool:
         """Read why the choice ended. False if it did not."""
