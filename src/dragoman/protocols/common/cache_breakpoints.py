@@ -66,8 +66,9 @@ def trim_openai_marks(parts: Iterable[Obj], notices: Notices) -> None:
     surplus(len(marked), notices)
 
 
-def is_marked(part: Obj) -> bool:
-    return _MARK in part
+def is_marked(part: Obj | msgspec.Raw) -> bool:
+    """Has a part a breakpoint? A part that stays JSON has none of Dragoman's."""
+    return isinstance(part, dict) and _MARK in part
 
 
 def unmarked(parts: list[Obj], most: int) -> tuple[list[Obj], int]:
@@ -75,7 +76,7 @@ def unmarked(parts: list[Obj], most: int) -> tuple[list[Obj], int]:
     result: list[Obj] = []
     removed = 0
     for part in parts:
-        if _MARK in part and removed < most:
+        if is_marked(part) and removed < most:
             removed += 1
             part = {key: value for key, value in part.items() if key != _MARK}
         result.append(part)

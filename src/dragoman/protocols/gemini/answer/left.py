@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ....model.errors import UpstreamError
 from ....model.messages import Extras
 from ....wire.structs import present, without_lone_surrogates
 from ...common.fields import Obj, is_array, is_object
@@ -29,11 +30,15 @@ _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def members_of(data: bytes | msgspec.Raw) -> dict[str, Any]:
-    """The members of a JSON object. They stay JSON."""
+    """The members of a JSON object. They stay JSON. Raises UpstreamError for any other value."""
     try:
         return _decode_members(data)
     except ValueError:
+        pass
+    try:
         return _decode_members(without_lone_surrogates(bytes(data)))
+    except msgspec.ValidationError as error:
+        raise UpstreamError(f"the upstream sent an event that cannot be read: {error}") from None
 
 
 class LeftMembers:

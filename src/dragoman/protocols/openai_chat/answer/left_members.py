@@ -37,7 +37,7 @@ class LeftMembers:
         left = self._take(chunk)
         if began:
             if left is not None:
-                left = _without_usage(left, out) if finished else left
+                left = _without_usage(left, out)
                 out[0] = msgspec.structs.replace(out[0], extras=left)
             out[1:1] = map(Carried, self._before_start)
         elif left is not None:
