@@ -207,11 +207,11 @@ class ToolStage:
         if stop in _BY_CALLS and not (self._same and stop in _BESIDE_CALLS and self._calls.untouched):
             stop = Stop.TOOL if self._calls.delivered else (Stop.END if stop is Stop.TOOL else stop)
         event = event if stop is event.stop else msgspec.structs.replace(event, stop=stop)
-        if self._calls.searches:
-            self.searches = self._calls.take_searches()
-            self._waiting = event if self._calls.delivered else None
-        else:
+        self.searches = self._calls.take_searches()
+        if not self.searches:
             out.append(event)
+        elif self._calls.delivered:
+            self._waiting = event
 
 
 def _extras_of(event: Event) -> Extras | None:
