@@ -72,6 +72,8 @@ class TextStage:
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
+            if self._text is not None:
+                self._end_text(None, out)
             self._text, self._had_text = ClientBlock(event), False
             return
         self._filters.reasoning_seen()
