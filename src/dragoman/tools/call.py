@@ -49,20 +49,6 @@ class HoldMeter:
         self._since = None
 
 
-class CopyCheck:
-    """Compares a new call with an earlier one while the new one grows. Reads each character once."""
-
-    def __init__(self, earlier: ActiveCall) -> None:
-        self._earlier = earlier
-        self._position = 0
-
-    def still_equal(self, compact: str) -> bool:
-        """Does the earlier call continue with `compact`, too?"""
-        start = self._position
-        self._position += len(compact)
-        return self._earlier.compact[start : self._position] == compact
-
-
 Arguments = (
     LiveArguments
     | WholeArguments
@@ -99,23 +85,9 @@ class ActiveCall:
     """A call between its start and its end."""
 
     __slots__ = (
-        "_clock",
-        "_compact",
-        "_compacted",
-        "_scanned",
-        "_scanner",
-        "_started",
-        "arguments",
-        "block",
-        "end_extras",
-        "ended",
-        "may_copy",
-        "meter",
-        "outcome",
-        "start",
-        "state",
-        "written_twice",
-    )
+        "_clock", "_compact", "_compacted", "_scanned", "_scanner", "_started", "arguments", "block",
+        "end_extras", "ended", "may_copy", "meter", "outcome", "start", "state", "written_twice",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -134,7 +106,7 @@ class ActiveCall:
         """Whether the upstream finished the call. Known once the call is over."""
         self.end_extras: Extras | None = None
         """The members of the frame that ended the call."""
-        self.may_copy: list[CopyCheck] = []
+        self.may_copy: list[ActiveCall] = []
         """Earlier calls that have equal arguments so far: this call may be one of them, sent again."""
         self.written_twice = False
         """The model wrote the call as text, and the upstream sent it as a call too."""
@@ -164,7 +136,7 @@ class ActiveCall:
 
     @property
     def compact(self) -> str:
-        """The arguments without blanks, for comparing. Built only when another call is compared."""
+        """The arguments without blanks. Built only if the call is compared with another one."""
         pieces = self.arguments.fragments.pieces
         if self._compacted < len(pieces):
             self._compact += "".join("".join(pieces[self._compacted :]).split())
@@ -195,8 +167,9 @@ class ActiveCall:
         """Keep a fragment while the call is held back."""
         self.arguments.fragments.hold(fragment)
         if self.may_copy:
-            compact = "".join(fragment.split())
-            self.may_copy = [check for check in self.may_copy if check.still_equal(compact)]
+            start = len(self._compact)
+            new = self.compact[start:]
+            self.may_copy = [call for call in self.may_copy if not new or call.compact.startswith(new, start)]
 
     def show(self, number: int, out: list[Event], arrived: int) -> None:
         """Emit the start of the call and everything that was held, after `arrived` new characters."""

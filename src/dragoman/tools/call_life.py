@@ -16,7 +16,7 @@ class Life(Enum):
     SHOWN = "shown"
     """The client has its start, and gets its arguments as they become certain."""
     HELD_IN_DOUBT = "held, in doubt"
-    """Held. The upstream ended it, but its arguments look cut: the stop reason or the next block will tell."""
+    """Held. The upstream ended it, but its arguments look cut: the stop reason or another block will tell."""
     SHOWN_IN_DOUBT = "shown, in doubt"
     """The same for a call that the client has."""
     READY = "ready"

@@ -16,7 +16,7 @@ from ..model.events import (
     Unknown,
 )
 from ..model.messages import ToolCall
-from .call import ActiveCall, CopyCheck
+from .call import ActiveCall
 from .call_factory import CallFactory
 from .call_life import BROKEN, IN_DOUBT, OVER, REPEATABLE, UNSEEN, Life
 from .client_block import carry
@@ -38,17 +38,9 @@ class CallTracker:
     """Tracks the calls of one answer, from the upstream's first event to the receipt."""
 
     __slots__ = (
-        "_attempts",
-        "_calls",
-        "_factory",
-        "_hurries",
-        "_invalid",
-        "_last",
-        "_numbers",
-        "_open",
-        "_plan",
+        "_attempts", "_calls", "_factory", "_hurries", "_invalid", "_last", "_numbers", "_open", "_plan",
         "receipts",
-    )
+    )  # fmt: skip
 
     def __init__(self, plan: ToolPlan, numbers: Numbers) -> None:
         self.receipts: list[CallReceipt] = []
@@ -83,7 +75,7 @@ class CallTracker:
         `mark` is an opening mark that was removed from the text before the call.
         """
         call = self._factory.make(event, part, mark=mark)
-        call.may_copy = [CopyCheck(earlier) for earlier in self._originals(call)]
+        call.may_copy = self._originals(call)
         self._calls.append(call)
         plan = self._plan
         if call.start.called is None and is_run_by_provider(part, plan.names, same=plan.same):

@@ -34,8 +34,9 @@ from ..model.events import (
     Unknown,
     UsageSeen,
 )
-from ..model.messages import Extras, Notice, Search, Text, Thinking, ToolCall
+from ..model.messages import Notice, Search, Text, Thinking, ToolCall
 from .calls import CallTracker
+from .client_block import carry
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
@@ -182,8 +183,8 @@ class ToolStage:
         number = None if block is None else self._number(block, out)
         if number is not None:
             out.append(event if number == block else msgspec.structs.replace(event, block=number))
-        elif event_extras := _extras_of(event):
-            out.append(Carried(event_extras))
+        elif not isinstance(event, Unknown):
+            carry(event.extras, out)
 
     def _number(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a block. Opens a block of reasoning."""
@@ -212,10 +213,6 @@ class ToolStage:
             out.append(event)
         elif self._calls.delivered:
             self._waiting = event
-
-
-def _extras_of(event: Event) -> Extras | None:
-    return None if isinstance(event, Unknown) else event.extras
 
 
 def _stop_in(events: list[Event]) -> Stop | None:

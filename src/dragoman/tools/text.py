@@ -21,22 +21,9 @@ class TextStage:
     """Processes the text and reasoning blocks of one answer."""
 
     __slots__ = (
-        "_calls",
-        "_ended",
-        "_filters",
-        "_had_text",
-        "_keep_empty",
-        "_leaks",
-        "_mark",
-        "_numbers",
-        "_plan",
-        "_reasoning_leaks",
-        "_repeat",
-        "_tagged",
-        "_text",
-        "_thinking",
-        "cut",
-    )
+        "_calls", "_ended", "_filters", "_had_text", "_keep_empty", "_leaks", "_mark", "_numbers", "_plan",
+        "_reasoning_leaks", "_repeat", "_tagged", "_text", "_thinking", "cut",
+    )  # fmt: skip
 
     def __init__(self, plan: ToolPlan, numbers: Numbers, calls: CallTracker) -> None:
         self._numbers = numbers
