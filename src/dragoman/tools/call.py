@@ -13,8 +13,9 @@ from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments
 from .call_life import LEGAL, Life
 from .client_block import ClientBlock, carry
-from .freeform import AssembledArguments, FreeformAsFunction, FreeformFromFunction, FreeformText
+from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
 from .json_text import readable_part
+from .plan import Numbers
 from .receipts import CallReceipt
 from .rules import Fix
 
@@ -49,14 +50,7 @@ class HoldMeter:
         self._since = None
 
 
-Arguments = (
-    LiveArguments
-    | WholeArguments
-    | FreeformText
-    | FreeformFromFunction
-    | FreeformAsFunction
-    | AssembledArguments
-)
+Arguments = LiveArguments | WholeArguments | FreeformText | FreeformFromFunction | FreeformAsFunction
 """Assembles the arguments of one call. `feed` and `release` return text that may go out before the end."""
 
 
@@ -171,10 +165,10 @@ class ActiveCall:
             new = self.compact[start:]
             self.may_copy = [call for call in self.may_copy if not new or call.compact.startswith(new, start)]
 
-    def show(self, number: int, out: list[Event], arrived: int) -> None:
+    def show(self, numbers: Numbers, out: list[Event], arrived: int) -> None:
         """Emit the start of the call and everything that was held, after `arrived` new characters."""
         self.become(Life.SHOWN_IN_DOUBT if self.state is Life.HELD_IN_DOUBT else Life.SHOWN)
-        self.block.open(number, out)
+        self.block.open(numbers, out)
         self.emit(self.arguments.release(), arrived, out)
 
     def emit(self, text: str, arrived: int, out: list[Event], extras: Extras | None = None) -> None:
@@ -200,9 +194,10 @@ class ActiveCall:
 
     def assess(self) -> Outcome:
         """Assemble the arguments before any of them is emitted."""
-        outcome = self._assembled()
-        self.arguments = AssembledArguments(outcome, self.arguments.fragments)
-        return outcome
+        if self.outcome is None:
+            outcome = self._assembled()
+            self.outcome = msgspec.structs.replace(outcome, rest=outcome.text)
+        return self.outcome
 
     def refuse(self) -> None:
         """Emit nothing. The receipt says what is wrong with the call."""
@@ -217,7 +212,7 @@ class ActiveCall:
     def finish(self, out: list[Event]) -> Outcome:
         """Emit the rest of the arguments and the end of the call."""
         assert self.block.number is not None
-        outcome = self.outcome = self._assembled()
+        outcome = self.outcome = self.outcome or self._assembled()
         rest = outcome.rest if outcome.complete else self._cut_rest(outcome.text)
         if rest:
             out.append(ArgumentsDelta(self.block.number, rest))

@@ -289,7 +289,7 @@ class CallTracker:
         return tuple(found)
 
     def _show(self, call: ActiveCall, out: list[Event], arrived: int = 0) -> None:
-        call.show(next(self._numbers), out, arrived)
+        call.show(self._numbers, out, arrived)
         self._last = call
 
     def _emit(self, call: ActiveCall, out: list[Event]) -> None:

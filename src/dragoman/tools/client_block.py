@@ -9,6 +9,7 @@ import msgspec
 
 from ..model.events import BlockEnd, BlockStart, Carried, CitationAdded, Event, Unknown
 from ..model.messages import Extras, Text
+from .plan import Numbers
 
 InBlock = CitationAdded | Carried | Unknown
 """What belongs to a block and is neither text nor arguments."""
@@ -39,13 +40,16 @@ class ClientBlock:
             same = event.block == self.number
             out.append(event if same else msgspec.structs.replace(event, block=self.number))
 
-    def open(self, number: int, out: list[Event]) -> None:
-        """The client gets the block, and what waited for it."""
-        start, waiting = self.start, self._waiting
-        self.number, self._waiting = number, []
-        out.append(start if start.block == number else BlockStart(number, start.part, start.extras))
-        for event in waiting:
-            self.pass_on(event, out)
+    def open(self, numbers: Numbers, out: list[Event]) -> int:
+        """The client's number. If the client has no such block, it gets the block and what waited for it."""
+        if self.number is None:
+            start, waiting = self.start, self._waiting
+            self.number, self._waiting = next(numbers), []
+            same = start.block == self.number
+            out.append(start if same else BlockStart(self.number, start.part, start.extras))
+            for event in waiting:
+                self.pass_on(event, out)
+        return self.number
 
     def interrupt(self, out: list[Event]) -> None:
         """A call inside a text splits it: what follows the call is a new block."""
@@ -55,6 +59,7 @@ class ClientBlock:
 
     def close(self, end: BlockEnd | None, out: list[Event]) -> None:
         """The block is over for the client. It may never have got the block."""
+        self.drop_waiting(out)
         if self.number is None:
             carry(end and end.extras, out)
         else:

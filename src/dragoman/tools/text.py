@@ -21,13 +21,12 @@ class TextStage:
     """Processes the text and reasoning blocks of one answer."""
 
     __slots__ = (
-        "_calls", "_ended", "_filters", "_had_text", "_keep_empty", "_leaks", "_mark", "_numbers", "_plan",
-        "_reasoning_leaks", "_repeat", "_tagged", "_text", "_thinking", "cut",
+        "_calls", "_ended", "_filters", "_had_text", "_leaks", "_mark", "_numbers", "_plan",
+        "_reasoning_leaks", "_repeat", "_stopped", "_tagged", "_text", "_thinking", "cut",
     )  # fmt: skip
 
     def __init__(self, plan: ToolPlan, numbers: Numbers, calls: CallTracker) -> None:
         self._numbers = numbers
-        self._keep_empty = plan.same
         self._calls = calls
         self._plan = plan
         self._filters = TextFilters(plan)
@@ -35,7 +34,8 @@ class TextStage:
         self._reasoning_leaks: ReasoningLeaks | None = None
         self._text: ClientBlock | None = None
         """The upstream's open text block. A leaked call splits it into two blocks for the client."""
-        self._had_text = False
+        self._had_text = self._stopped = False
+        """Of that block: did any text arrive, and was a stop sequence in it?"""
         self._thinking: dict[int, ClientBlock] = {}
         """The upstream's open reasoning blocks, by their number."""
         self._mark = ""
@@ -61,7 +61,7 @@ class TextStage:
         if isinstance(event.part, Text):
             if self._text is not None:
                 self._end_text(None, out)
-            self._text, self._had_text = ClientBlock(event), False
+            self._text, self._had_text, self._stopped = ClientBlock(event), False, False
             return
         self._filters.reasoning_seen()
         self._repeat = self._repeat or RepeatedReasoning()
@@ -135,11 +135,7 @@ class TextStage:
     def number(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a reasoning block. Opens the block if necessary."""
         thinking = self._thinking.get(block)
-        if thinking is None:
-            return None
-        if thinking.number is None:
-            thinking.open(next(self._numbers), out)
-        return thinking.number
+        return None if thinking is None else thinking.open(self._numbers, out)
 
     def begin_next(self, out: list[Event], *, call: bool) -> str:
         """A new block begins, so calls inside the reasoning were only talked about.
@@ -162,14 +158,14 @@ class TextStage:
     def end(self, out: list[Event]) -> None:
         """The answer is over."""
         block = self._text
-        if block is not None and self.cut is None:
+        if block is not None and not self._stopped:
             self._emit(self._filters.flush(), block, out)
             mark, self._mark = self._mark, ""
             self._emit([mark] if mark else [], block, out)
         self._end_text(None, out)
         ended, self._ended = self._ended, None
-        numbers = [block.number for block in self._thinking.values() if block.number is not None]
-        out += [BlockEnd(number) for number in sorted(numbers)]
+        for thinking in sorted(self._thinking.values(), key=lambda thinking: thinking.number or 0):
+            thinking.close(None, out)
         self._thinking.clear()
         if ended is not None and self._reasoning_leaks is not None:
             for call in self._reasoning_leaks.as_calls():
@@ -178,7 +174,7 @@ class TextStage:
     def _end_text(self, event: BlockEnd | None, out: list[Event]) -> None:
         block, self._text = self._text, None
         if block is not None:
-            if self._keep_empty and self._is_kept(block):
+            if self._plan.same and self._is_kept(block):
                 self._open_text(block, out)
             block.drop_waiting(out)
         self._close_tagged(out)
@@ -202,11 +198,10 @@ class TextStage:
             self._close_thinking(event, out)
 
     def _close_thinking(self, event: BlockEnd, out: list[Event]) -> None:
-        if self._keep_empty and self._ended is None:
+        if self._plan.same and self._ended is None:
             self.number(event.block, out)
         block = self._thinking.pop(event.block, None)
         if block is not None:
-            block.drop_waiting(out)
             block.close(event, out)
 
     def _emit(self, pieces: list[Piece], block: ClientBlock, out: list[Event]) -> None:
@@ -227,7 +222,7 @@ class TextStage:
                 case FrameTokens():
                     pass  # reported by a notice
                 case End():
-                    self.cut = piece
+                    self.cut, self._stopped = piece, True
                     return
 
     def _emit_tagged(self, text: str, out: list[Event]) -> None:
@@ -241,11 +236,8 @@ class TextStage:
         out.append(TextDelta(self._tagged, text))
 
     def _open_text(self, block: ClientBlock, out: list[Event]) -> int:
-        if block.number is None:
-            self._close_tagged(out)
-            block.open(next(self._numbers), out)
-        assert block.number is not None
-        return block.number
+        self._close_tagged(out)
+        return block.open(self._numbers, out)
 
     def _close_tagged(self, out: list[Event]) -> None:
         number, self._tagged = self._tagged, None
