@@ -34,20 +34,19 @@ class HoldMeter:
 
     def change(self, characters: int) -> None:
         """Count characters that are now held back. A negative number: they were released."""
-        self._now += characters
-        if self._now <= 0:
-            self.stop()
-            return
+        self._now = max(0, self._now + characters)
         self.most = max(self.most, self._now)
-        if self._clock is not None and self._since is None:
+        if self._clock is None:
+            return
+        if self._now and self._since is None:
             self._since = self._clock()
+        elif not self._now and self._since is not None:
+            self.seconds += self._clock() - self._since
+            self._since = None
 
     def stop(self) -> None:
         """Nothing is held back any more."""
-        self._now = 0
-        if self._clock is not None and self._since is not None:
-            self.seconds += self._clock() - self._since
-        self._since = None
+        self.change(-self._now)
 
 
 Arguments = LiveArguments | WholeArguments | FreeformText | FreeformFromFunction | FreeformAsFunction
