@@ -7,34 +7,56 @@ from ..model.messages import ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
-from .call import ActiveCall, Arguments
+from .call import ActiveCall, Arguments, CallStart
+from .client_block import ClientBlock
 from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
 from .name_matching import not_offered, resolve, schema_of
 from .plan import ToolPlan
-from .rules.answer_rules import TOOL_NAME
+from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, TOOL_NAME
+from .rules.rule import Fix, shorten
 from .schema import compile_schema
 
 
 class CallFactory:
     """Makes the calls of one answer. No two of them have the same id."""
 
-    __slots__ = ("_ids", "_plan", "count")
+    __slots__ = ("_ids", "_plan")
 
     def __init__(self, plan: ToolPlan) -> None:
-        self.count = 0
-        """The number of calls so far."""
         self._plan = plan
         self._ids: set[str] = set()
 
-    def make(self, event: BlockStart, upstream: ToolCall) -> ActiveCall:
-        """The call that `event` begins. `upstream` is the call as the upstream sent it."""
-        names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
-        called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
-        hosted = self._plan.same and names.hosts(name)  # the client declared it by this name
-        if called is None and name and self._plan.undeclared is not None and not hosted:
-            name = self._plan.undeclared.out(name)
+    def make(
+        self, event: BlockStart, upstream: ToolCall, *, mark: str = "", recovered: str | None = None
+    ) -> ActiveCall:
+        """The call that `event` begins. `upstream` is the call as the upstream sent it.
+
+        `mark` is an opening mark that was removed from the text before the call.
+        """
+        plan, names = self._plan, self._plan.names
+        called, name = resolve(upstream.name, names, upstream.namespace, mend=plan.rules.on(TOOL_NAME))
+        hosted = plan.same and names.hosts(name)  # the client declared it by this name
+        if called is None and name and plan.undeclared is not None and not hosted:
+            name = plan.undeclared.out(name)
+        part = self._part(upstream, called, name)
+        offered = called is not None or not name or names.offers(upstream.name, upstream.namespace)
+        reason = ANSWER_RULES[MARK_BEFORE_CALL]
+        start = CallStart(
+            part=part,
+            upstream=upstream,
+            called=called,
+            fault=None if offered else not_offered(upstream.name, names),
+            recovered=recovered,
+            renamed=called is not None and names.called(upstream.name, upstream.namespace) is None,
+            runs_here=bool(plan.search) and called is not None and called.tool.name == plan.search,
+            fixes=(Fix(MARK_BEFORE_CALL, "text", shorten(mark.strip()), "", reason),) if mark else (),
+        )
+        block = ClientBlock(BlockStart(event.block, part, event.extras))
+        return ActiveCall(start, block, self._arguments(called, part, upstream), plan.clock)
+
+    def _part(self, upstream: ToolCall, called: CalledTool | None, name: str) -> ToolCall:
         kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
-        part = ToolCall(
+        return ToolCall(
             id=self._client_id(upstream.id),
             name=name,
             kind=kind if self._plan.custom else "function",
@@ -46,16 +68,6 @@ class CallFactory:
             builtin=called.tool.builtin if called else "",
             extras=upstream.extras,
         )
-        arguments = self._arguments(called, part, upstream)
-        call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
-        call.position = self.count
-        self.count += 1
-        search = self._plan.search
-        call.runs_here = bool(search) and called is not None and called.tool.name == search
-        call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
-        if called is None and name and not names.offers(upstream.name, upstream.namespace):
-            call.fault = not_offered(upstream.name, names)
-        return call
 
     def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
         if upstream.kind == "custom":

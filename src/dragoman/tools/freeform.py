@@ -1,4 +1,4 @@
-"""Arguments that need no live JSON correction: freeform text, and arguments that are already known.
+"""Arguments that need no live JSON correction: freeform text.
 
 A freeform tool (OpenAI's `custom`) takes text instead of JSON arguments. An upstream or a client that knows
 only functions gets the text in the member `input`.
@@ -61,17 +61,6 @@ class FreeformAsFunction(HeldArguments):
     def finish(self, *, ended: bool) -> Outcome:
         text = msgspec.json.encode({"input": self.fragments.received}).decode()
         return _outcome(text, text, complete=ended)
-
-
-class AssembledArguments(HeldArguments):
-    """Arguments that were assembled before any of them is sent."""
-
-    def __init__(self, outcome: Outcome, fragments: Fragments) -> None:
-        self._outcome = msgspec.structs.replace(outcome, rest=outcome.text)
-        super().__init__(fragments)
-
-    def finish(self, *, ended: bool) -> Outcome:
-        return self._outcome
 
 
 def _outcome(text: str, rest: str, complete: bool) -> Outcome:

@@ -34,8 +34,9 @@ from ..model.events import (
     Unknown,
     UsageSeen,
 )
-from ..model.messages import Extras, Notice, Search, Text, Thinking, ToolCall
+from ..model.messages import Notice, Search, Text, Thinking, ToolCall
 from .calls import CallTracker
+from .client_block import carry
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
@@ -182,8 +183,8 @@ class ToolStage:
         number = None if block is None else self._number(block, out)
         if number is not None:
             out.append(event if number == block else msgspec.structs.replace(event, block=number))
-        elif event_extras := _extras_of(event):
-            out.append(Carried(event_extras))
+        elif not isinstance(event, Unknown):
+            carry(event.extras, out)
 
     def _number(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a block. Opens a block of reasoning."""
@@ -207,15 +208,11 @@ class ToolStage:
         if stop in _BY_CALLS and not (self._same and stop in _BESIDE_CALLS and self._calls.untouched):
             stop = Stop.TOOL if self._calls.delivered else (Stop.END if stop is Stop.TOOL else stop)
         event = event if stop is event.stop else msgspec.structs.replace(event, stop=stop)
-        if self._calls.searches:
-            self.searches = self._calls.take_searches()
-            self._waiting = event if self._calls.delivered else None
-        else:
+        self.searches = self._calls.take_searches()
+        if not self.searches:
             out.append(event)
-
-
-def _extras_of(event: Event) -> Extras | None:
-    return None if isinstance(event, Unknown) else event.extras
+        elif self._calls.delivered:
+            self._waiting = event
 
 
 def _stop_in(events: list[Event]) -> Stop | None:

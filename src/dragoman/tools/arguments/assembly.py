@@ -72,7 +72,8 @@ class LiveArguments:
         if corrector is None or fragments.unread or (passed := corrector.pass_on(fragment)) is None:
             fragments.hold(fragment)
             return self.release()
-        fragments.add_passed(fragment, passed, corrector.carry)
+        fragments.pieces.append(fragment)
+        fragments.passed.append(passed)
         return passed
 
     def release(self) -> str:
@@ -95,7 +96,7 @@ class LiveArguments:
         arguments fit their schema with them. False: the call was cut. Then no text means that no arguments
         arrived, not that the call has none.
         """
-        before = self.fragments.sent_length
+        before = len(self.fragments.sent)
         if self.fragments.unread:
             self.release()
         # A token limit may cut an answer between the name and the first fragment. An empty object would then
@@ -130,7 +131,7 @@ class LiveArguments:
             return ""
         text = "".join(corrector.out)
         corrector.out.clear()
-        self.fragments.note_sent(text)
+        self.fragments.passed.append(text)
         return text
 
     # Before the object.
@@ -215,7 +216,7 @@ class LiveArguments:
         rule, inner, (corrected, _, fixes) = best
         self._call.fixes.add(rule, "", text, inner)
         self._call.fixes.extend(fixes)
-        self.fragments.note_sent(corrected)
+        self.fragments.passed.append(corrected)
         return True
 
 

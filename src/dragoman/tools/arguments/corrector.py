@@ -75,11 +75,11 @@ class Corrector:
         """
         if not self._passing:
             return None
-        text = self.carry + fragment
-        end = match_end(LEGAL_RUN, text, 0)
-        if end == len(text):
+        text = self.carry + fragment if self.carry else fragment
+        if LEGAL_RUN.fullmatch(text):
             self.carry = ""
             return text
+        end = match_end(LEGAL_RUN, text, 0)
         if not _PARTIAL_ESCAPE.fullmatch(text, end):
             return None
         self.carry = text[end:]
