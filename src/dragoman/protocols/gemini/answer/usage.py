@@ -9,6 +9,9 @@ from ...common.fields import Obj
 from . import wire
 from .left import members_of
 
+# The counts that `totalTokenCount` adds up. Cached tokens are part of the prompt.
+_SUMMED = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount")
+
 _decode = msgspec.json.Decoder(wire.UsageMetadata).decode
 
 
@@ -64,7 +67,8 @@ def _says(sent: msgspec.Raw, usage: Usage) -> bool:
         counts = _decode(sent)
     except ValueError:
         return False  # a count is not a number
-    sizes = msgspec.structs.astuple(counts)
-    return not any(size is None or (size is not msgspec.UNSET and size < 0) for size in sizes) and (
-        read_usage(counts) == usage
-    )
+    sizes = msgspec.structs.asdict(counts)
+    if any(size is None or (size is not msgspec.UNSET and size < 0) for size in sizes.values()):
+        return False
+    summed = sum(_count(sizes[name]) or 0 for name in _SUMMED)
+    return read_usage(counts) == usage and counts.totalTokenCount in (msgspec.UNSET, summed)

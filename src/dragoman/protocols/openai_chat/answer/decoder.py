@@ -91,7 +91,7 @@ class Decoder(AnswerDecoder):
         if choices is None:
             choices = []
         if type(choices) is not list:
-            raise UpstreamError("the upstream sent a chunk whose choices are no list")
+            raise _unreadable("its choices are no list")
         # A cheap check that excludes failures for nearly all chunks.
         unusual = not choices or len(choices) > 1 or "error" in chunk or "base_resp" in chunk
         if unusual or frame.event:
@@ -152,7 +152,9 @@ class Decoder(AnswerDecoder):
     def _chunk(self, chunk: Obj, choices: list[Any], out: list[Event]) -> None:
         began, finished = len(out) > 0, False
         choice: Obj = choices[0] if choices else _NO_CHOICE
-        if type(choice) is dict and choice is not _NO_CHOICE:
+        if type(choice) is not dict or not all(map(is_object, choices[1:])):
+            raise _unreadable("a choice is no object")
+        if choice is not _NO_CHOICE:
             index = choice.pop("index", None)
             if index and as_index(index):
                 choice["index"] = index  # a further choice (`n > 1`) passes as it is
@@ -183,6 +185,8 @@ class Decoder(AnswerDecoder):
             self._delta(message, out, whole=True)
             # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
             reason = reason or "stop"
+        elif delta is not None:
+            raise _unreadable("a delta is no object")
         if reason or "error" in choice:
             return self._ended(choice, reason)
         return False
@@ -369,3 +373,7 @@ class Decoder(AnswerDecoder):
         elif self._stop not in _TRUNCATING:
             self._stop = meant or (Stop.TOOL if self._calls.all else Stop.END)
             self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
+
+
+def _unreadable(why: str) -> UpstreamError:
+    return UpstreamError(f"the upstream sent a chunk that cannot be read: {why}")
