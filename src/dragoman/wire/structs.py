@@ -73,13 +73,13 @@ def present(raw: msgspec.Raw) -> bytes:
     return b"" if data == b"null" else data
 
 
-def read_value(data: bytes) -> Any:
+def read_value(data: bytes | msgspec.Raw) -> Any:
     """Decode any JSON, and replace lone surrogates. Raises UpstreamError."""
     try:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
         try:
-            return replace_lone_surrogates(json.loads(data))
+            return replace_lone_surrogates(json.loads(bytes(data)))
         except (ValueError, RecursionError):
             raise UpstreamError(f"the upstream sent an event that cannot be read: {error}") from None
 

@@ -107,7 +107,7 @@ class Decoder(AnswerDecoder):
     def _released(self, chunk: wire.GeminiChunk) -> list[Event]:
         """The events that waited, because `chunk` follows."""
         last, self._last = self._last, []
-        if last and chunk.candidates and all(candidate.index for candidate in chunk.candidates):
+        if last and chunk.candidates and all((candidate.index or 0) > 0 for candidate in chunk.candidates):
             # The answer is over, but other candidates are not.
             self._finished["finishReason"], self._reason = self._reason, None
         return last
@@ -119,7 +119,7 @@ class Decoder(AnswerDecoder):
     def _chunk(self, chunk: wire.GeminiChunk, data: bytes, out: list[Event]) -> None:
         candidates = chunk.candidates or ()
         # With `candidateCount` there are further candidates. The neutral answer has one.
-        place = next((place for place, one in enumerate(candidates) if not one.index), None)
+        place = next((place for place, one in enumerate(candidates) if (one.index or 0) <= 0), None)
         members = left.LeftMembers(data, candidates, place) if self._keep else None
         if members is not None:
             out.append(Carried(members.extras))
@@ -255,8 +255,10 @@ class Decoder(AnswerDecoder):
             extras = kept(NAME, members) if members else None
             part = ToolCall(id=call.id or "", name=call.name, seal=seal, extras=extras)
             self._call = self._blocks.open(part, out)
-        elif members:
+        elif members and self._call is not None:
             out.append(Carried(left.in_chunk(members), self._call))
+        elif members and (beside := {name: v for name, v in members.items() if name != "functionCall"}):
+            out.append(Carried(left.in_chunk(beside)))  # a call without a name is none
         if self._call is None:
             return  # Vertex ends a streamed call with `functionCall: {}`; this call has ended before
         if call.partialArgs is not None:

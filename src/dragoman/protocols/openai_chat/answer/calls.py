@@ -214,6 +214,11 @@ def as_index(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
+def is_further(index: Any) -> bool:
+    """Is this the index of a further choice (`n > 1`)? OpenAI allows 128 choices."""
+    return (as_index(index) or 0) in range(1, 128)
+
+
 def _as_text(arguments: Any) -> str:
     """Arguments as text. Mistral's are an object, others send null."""
     return "" if arguments is None else msgspec.json.encode(arguments).decode()

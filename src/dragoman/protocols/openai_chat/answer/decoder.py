@@ -33,7 +33,7 @@ from ...common.extras import kept
 from ...common.fields import Obj, is_array, is_object
 from ...common.text_blocks import TextBlocks
 from ..own import NAME
-from .calls import FragmentRouter, StreamedCall, as_index, read_fragment
+from .calls import FragmentRouter, StreamedCall, is_further, read_fragment
 from .left_members import NO_MEMBERS, LeftMembers
 from .members import (
     counted,
@@ -52,7 +52,8 @@ _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.R
 _NO_CHOICE: Obj = {}
 # Any of these begins the answer.
 _BEGINS = ("choices", "id", "usage", "x_groq")
-_reader = JsonReader(dict[str, Any], frozenset({*TEXT_FIELDS, "content", "refusal", "arguments", "input"}))
+_TEXTS = frozenset({*TEXT_FIELDS, "content", "refusal"})
+_reader = JsonReader(dict[str, Any], _TEXTS | {"arguments", "input"})
 _strict = _reader.strict
 
 
@@ -156,11 +157,11 @@ class Decoder(AnswerDecoder):
             raise _unreadable("a choice is no object")
         if choice is not _NO_CHOICE:
             index = choice.pop("index", None)
-            if index and as_index(index):
-                choice["index"] = index  # a further choice (`n > 1`) passes as it is
+            if index and not began and "message" not in choice and is_further(index):
+                choice["index"] = index  # it passes as it is
             else:
                 finished = self._choice(choice, out)
-        if chunk.get("usage") or "x_groq" in chunk:
+        if chunk.get("usage") is not None or "x_groq" in chunk:
             out += counted(chunk)
         if self._left is not None:
             self._left.keep(chunk, out, began=began, finished=finished)
@@ -226,8 +227,9 @@ class Decoder(AnswerDecoder):
     def _rare_members(self, delta: Obj, content: Any, calls: Any, out: list[Event]) -> tuple[Any, str]:
         """Read the reasoning of a delta. Returns its calls and its refusal."""
         delta.pop("role", None)
-        if not content and content is not None and content != "":
-            del delta["content"]  # agents read text or null
+        for name in _TEXTS.intersection(delta):
+            if delta[name] is not None and not isinstance(delta[name], str):
+                del delta[name]  # agents read text or null
         self._reasoning(delta, out)
         function = delta.pop("function_call", None)
         if is_object(function) and (function.get("name") or self._calls.all):

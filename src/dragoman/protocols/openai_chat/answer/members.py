@@ -81,6 +81,9 @@ def read_usage(given: Obj) -> Usage:
 def counted(chunk: Obj) -> list[UsageSeen]:
     """The token counts in a chunk, if it has any."""
     usage: Any = chunk.get("usage")
+    if usage is not None and not is_object(usage):
+        del chunk["usage"]
+        usage = None
     groq = chunk.get("x_groq")
     if not usage and is_object(groq):
         usage = groq.get("usage")  # Groq once sent the usage of a stream only here
