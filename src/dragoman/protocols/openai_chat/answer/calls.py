@@ -43,7 +43,7 @@ def read_fragment(entry: Obj) -> Fragment:
     name, arguments = _taken(function, "arguments")
     called, given = _taken(custom, "input")
     for key, inner in (("function", function), ("custom", custom)):
-        if inner if is_object(inner) else inner is not None:
+        if inner and is_object(inner):
             entry[key] = inner
     kind = entry.pop("type", None)
     if called:
