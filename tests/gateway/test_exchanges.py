@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -499,3 +500,19 @@ def test_waiting_receipts_are_written_in_one_batch(
         loop.run(running.state.observed.ledger.close())
         assert written == [5]
         assert ids(running) == made[::-1]
+
+
+def test_an_upstreams_error_keeps_its_members_without_the_key(
+    loop: Loop, upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("sk-up-0123456789")
+    error = {"message": "no: Bearer sk-up-0123456789", "code": 401, "metadata": {"raw": "sk-up-0123456789"}}
+    refused = [b"data: %b\n\n" % json.dumps({"error": error, "user_id": "u_1"}).encode()]
+    upstream.script(*[refused] * 4)  # the key is read again, and each target has its turn
+    keyed = config(upstream.url).replace('credential = "none"', f'credential = "file:{tmp_path}/key"', 1)
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": True}
+    with gateway(keyed, loop) as running:
+        got = post(running.url + "/v1/chat/completions", body)
+    assert b'"user_id":"u_1"' in got.body
+    assert b'"metadata"' in got.body
+    assert b"0123456789" not in got.body

@@ -111,6 +111,14 @@ def test_a_whole_body_passes_with_every_member() -> None:
     assert got == body
 
 
+def test_an_error_keeps_what_its_server_adds() -> None:
+    error = {"message": "Rate limited", "code": 429, "metadata": {"provider_name": "X", "raw": "slow"}}
+    data = sse(chunk({"role": "assistant", "content": "Hi"}), {"error": error, "user_id": "u_1"})
+    last = chunks(run(exchange(CHAT, CHAT), [data]))[-1]
+    assert (last["error"]["metadata"], last["user_id"]) == (error["metadata"], "u_1")
+    assert b"metadata" not in run(exchange(CHAT, ANTHROPIC), [data])
+
+
 def test_counts_of_several_turns_are_ours_and_keep_the_rest() -> None:
     """xAI counts reasoning apart from the completion. The total shows it."""
     usage = {**USAGE, "total_tokens": 20, "completion_tokens_details": {"reasoning_tokens": 6}, "cost": 2}

@@ -14,6 +14,7 @@ import msgspec
 from ...config.types import UpstreamConfig
 from ...credentials.secret import Secret
 from ...model.events import Failed, FailureKind
+from ...model.messages import Extras
 from ...observe.tap import Redactor, Track, sent_secrets
 from ...protocols.common import failures
 from ...protocols.common.failures import UpstreamFailed
@@ -156,9 +157,12 @@ class UpstreamCall:
         return self.redact(failure)
 
     def redact(self, failure: Failed) -> Failed:
-        """Remove the key from the message: some upstreams quote the key that they refuse."""
-        message = Redactor().scrub_text(failure.message, self._secrets())
-        return msgspec.structs.replace(failure, message=message)
+        """Remove the key from a failure: some upstreams quote the key that they refuse."""
+        message, extras = Redactor().scrub_text(failure.message, self._secrets()), failure.extras
+        if extras is not None:
+            members = msgspec.json.decode(self.redact_bytes(msgspec.json.encode(extras.members)))
+            extras = Extras(extras.protocol, members)
+        return msgspec.structs.replace(failure, message=message, extras=extras)
 
     def redact_bytes(self, data: bytes) -> bytes:
         """The same for an encoded failure."""

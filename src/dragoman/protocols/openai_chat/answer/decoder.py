@@ -34,7 +34,7 @@ from ...common.fields import Obj, is_array, is_object
 from ...common.text_blocks import TextBlocks
 from ..own import NAME
 from .calls import FragmentRouter, StreamedCall, is_further, read_fragment
-from .left_members import NO_MEMBERS, LeftMembers
+from .left_members import NO_MEMBERS, LeftMembers, left_of_failure
 from .members import (
     counted,
     google_signature,
@@ -98,7 +98,8 @@ class Decoder(AnswerDecoder):
         if unusual or frame.event:
             failure = read_failure(chunk, frame)
             if failure is not None:
-                return self._fail(failure)
+                extras = None if self._left is None else left_of_failure(chunk)
+                return self._fail(msgspec.structs.replace(failure, extras=extras))
         out: list[Event] = []
         if self._started or self._begin(chunk, out):
             self._chunk(chunk, choices, out)

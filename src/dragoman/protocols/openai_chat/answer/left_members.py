@@ -11,6 +11,8 @@ from ...common.fields import Obj, is_array, is_object
 from ..own import NAME
 
 NO_MEMBERS = Extras(NAME, {})
+_OF_ERROR = frozenset({"message", "type", "param", "code"})
+_OF_CHUNK = frozenset({"id", "object", "created", "model", "choices", "usage", "error"})
 
 
 class LeftMembers:
@@ -69,6 +71,14 @@ class LeftMembers:
         if self.of_end is not None:
             out.append(Carried(self.of_end))  # OpenRouter sends the finish reason twice
         self.of_end = left
+
+
+def left_of_failure(chunk: Obj) -> Extras | None:
+    """What is left of a frame with an error: OpenRouter says in `error.metadata` what its provider said."""
+    error = chunk.get("error")
+    told = {name: value for name, value in error.items() if name not in _OF_ERROR} if is_object(error) else {}
+    rest = {name: value for name, value in chunk.items() if name not in _OF_CHUNK}
+    return kept(NAME, {**rest, "error": told} if told else rest)
 
 
 def _attach(left: Extras, out: list[Event]) -> None:

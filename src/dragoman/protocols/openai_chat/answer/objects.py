@@ -129,7 +129,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
         "param": None,
         "code": failure.code,
     }
-    return escape_separators(_json({"error": error}))
+    return escape_separators(_json(merged({"error": error}, members_for(NAME, failure.extras))))
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
