@@ -225,8 +225,10 @@ class Exchange:
         except UpstreamFailed as error:
             # The traceback refers to this frame, and this frame to the error: a reference cycle.
             return error.with_traceback(None)
+        # Raised again. Also a bug or a cancelled task ends the attempt without saying anything about the
+        # target. A target on probation after failures would otherwise count as being tried for ever.
         except BaseException as error:
-            health.abandoned(choice)  # the client left, or its request was invalid
+            health.abandoned(choice)
             left = not isinstance(error, DragomanError)
             raise
         finally:
