@@ -34,7 +34,7 @@ from ...common.fields import Obj, is_array, is_object
 from ...common.text_blocks import TextBlocks
 from ..own import NAME
 from .calls import FragmentRouter, StreamedCall, is_further, read_fragment
-from .left_members import NO_MEMBERS, LeftMembers, left_of_failure
+from .left import NO_MEMBERS, LeftMembers, left_of_failure
 from .members import (
     counted,
     google_signature,

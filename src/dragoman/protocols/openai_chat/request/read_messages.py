@@ -24,10 +24,10 @@ from ...common.fields import integer, is_object, reject, string
 from ...common.typed_json import LazyArray, bad_request, member, members_of
 from ..own import NAME
 from . import reasoning
-from .opened import opened
 from .read_pairs import LEGACY
 from .read_parts import content_parts, read_part, result_parts
 from .read_tools import BUILTIN
+from .unwrap import unwrapped
 from .wire import (
     ROLES,
     AnyMessage,
@@ -102,7 +102,7 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
     if legacy is not None:
         parts.append(ToolCall(id=LEGACY, name=legacy.name, arguments=_arguments(legacy)))
     turn = Message("assistant", tuple(parts), message.name, raw)
-    return opened(turn, raw, echoed=echoed) if wrapped or echoed else turn
+    return unwrapped(turn, raw, echoed=echoed) if wrapped or echoed else turn
 
 
 def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
@@ -164,7 +164,7 @@ def _tool(message: ToolMessage, raw: Raw, where: str) -> Message:
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
     answer = Message("user", (result,), None, raw)
-    return answer if id == given else opened(answer, raw)
+    return answer if id == given else unwrapped(answer, raw)
 
 
 def _function(message: FunctionMessage, raw: Raw, where: str) -> Message:

@@ -45,7 +45,7 @@ class MessageExtras(Extras, frozen=True, gc=False):
     """Its calls had members that OpenAI's stream helper adds and agents echo. Upstreams refuse them."""
 
 
-def opened(message: Message, raw: Raw, *, echoed: bool = False) -> Message:
+def unwrapped(message: Message, raw: Raw, *, echoed: bool = False) -> Message:
     """`message`, which was read from `raw`, without `raw`. `echoed`: see `MessageExtras`."""
     members = members_of(raw.value, "")
     if message.role == "assistant":

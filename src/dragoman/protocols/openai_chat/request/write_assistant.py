@@ -11,8 +11,8 @@ from ...base import Target
 from ...common.fields import Obj, is_object
 from ..own import goes_back, is_own
 from . import reasoning
-from .opened import MessageExtras
 from .shared import Writing
+from .unwrap import MessageExtras
 from .write_parts import Content, content_of, drop_citations
 
 _encode = msgspec.json.Encoder().encode

@@ -16,9 +16,9 @@ from ...common.notices import Notices
 from ...common.turns import marked_parts, missing_result, note_prefill
 from ...common.typed_json import LazyArray, unchanged_array
 from ..own import is_own
-from .opened import MessageExtras, is_legacy, opened
 from .read_pairs import LEGACY
 from .shared import Writing
+from .unwrap import MessageExtras, is_legacy, unwrapped
 from .write_assistant import assistant_message, drop_opaque
 from .write_parts import Content, content_of, drop_citations, given_part, media_part
 
@@ -60,7 +60,7 @@ def _fitting(message: Message, writing: Writing) -> Message:
         return message
     if not writing.keeps_legacy and any(id.startswith(LEGACY) for id in ids) and is_legacy(raw):
         return msgspec.structs.replace(message, raw=None)
-    return message if all(writing.id(id) == id for id in ids) else opened(message, raw)
+    return message if all(writing.id(id) == id for id in ids) else unwrapped(message, raw)
 
 
 def _trim_marks(messages: list[Obj], notices: Notices) -> None:
